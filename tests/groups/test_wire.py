@@ -19,7 +19,6 @@ from holdfast.protocol.messages.committed_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
     OffsetFetchResponse,
 )
 from holdfast.protocol.messages.group_admin import (
@@ -201,7 +200,7 @@ def _fetched(
         new = None
         if topic is not None:
             name, topic_id = topic
-            new = [OffsetFetchRequestTopics(name=name, topic_id=topic_id, partition_indexes=[0, 1])]
+            new = [OffsetFetchRequestTopic(name=name, topic_id=topic_id, partition_indexes=[0, 1])]
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=new)])
     answer = brokers.ask(number, request, OffsetFetchResponse, version)
     if version < 8:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from holdfast.cluster.processes.ports import HOST
-from holdfast.protocol import Request, decode_request
+from holdfast.protocol import Request, request_start
 
 Wanted = Callable[[str, Request], bool]
 """Selects requests, by the client's id."""
@@ -105,8 +105,9 @@ class Proxy:
         with suppress(OSError):
             while size := client.recv(4, socket.MSG_WAITALL):
                 frame = client.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL)
-                header, request = decode_request(frame)
-                name = header.client_id or ""
+                api, version, _, client_id, position = request_start(bytearray(frame))
+                request, _ = api.request.decode_from(frame, version, position)
+                name = client_id or ""
                 self.seen.append((name, request))
                 if self.hangs_up(name, request):
                     break

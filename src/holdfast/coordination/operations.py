@@ -94,22 +94,19 @@ class ConflictError(StoreError):
         self.reason = reason
 
 
-class StoreAwayError(StoreError):
-    """The store cannot be reached. It may come back, and the session may still exist."""
-
+class _NoAnswerError(StoreError):
     def __init__(self, message: str, *, outcome_unknown: bool = False) -> None:
         super().__init__(message)
         self.outcome_unknown = outcome_unknown
         """True: the transaction may have happened. False: it certainly did not."""
 
 
-class SessionLostError(StoreError):
-    """The session has ended, and its nodes are gone. Call `renew` for a new one."""
+class StoreAwayError(_NoAnswerError):
+    """The store cannot be reached. It may come back, and the session may still exist."""
 
-    def __init__(self, message: str, *, outcome_unknown: bool = False) -> None:
-        super().__init__(message)
-        self.outcome_unknown = outcome_unknown
-        """True: the transaction may have happened before the session ended."""
+
+class SessionLostError(_NoAnswerError):
+    """The session has ended, and its nodes are gone. Call `renew` for a new one."""
 
 
 class StoreUnusableError(StoreError):

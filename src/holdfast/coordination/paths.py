@@ -9,7 +9,6 @@ TOPIC_CONFIGS = "/config/topics"
 BROKER_CONFIGS = "/config/brokers"
 CONFIG_CHANGES = "/config/changes"
 DELETE_TOPICS = "/admin/delete_topics"
-REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 BROKER_INCARNATIONS = "/holdfast/lives"
 
@@ -59,11 +58,6 @@ def topic_config(name: str) -> str:
 def broker_config(broker: int | str) -> str:
     """A broker's dynamic settings; `<default>` for all brokers."""
     return f"{BROKER_CONFIGS}/{broker}"
-
-
-def delete_topic(name: str) -> str:
-    """A request to delete a topic."""
-    return f"{DELETE_TOPICS}/{name}"
 
 
 def broker_incarnation(broker: int) -> str:

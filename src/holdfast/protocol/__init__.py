@@ -13,11 +13,9 @@ from holdfast.protocol.errors import (
     UnsupportedFieldError,
     UnsupportedVersionError,
 )
-from holdfast.protocol.frames import frame_length, framed, split_frames
 from holdfast.protocol.headers import (
     RequestHeader,
     ResponseHeader,
-    decode_request,
     decode_request_header,
     decode_response,
     encode_request,
@@ -44,16 +42,12 @@ __all__ = [
     "Struct",
     "UnsupportedFieldError",
     "UnsupportedVersionError",
-    "decode_request",
     "decode_request_header",
     "decode_response",
     "encode_request",
     "encode_response",
     "encode_unsupported_api_versions",
-    "frame_length",
-    "framed",
     "request_header_version",
     "request_start",
     "response_header_version",
-    "split_frames",
 ]

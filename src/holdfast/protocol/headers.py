@@ -68,7 +68,7 @@ def decode_request_header(frame: Payload) -> tuple[RequestHeader, int]:
     """The header at the start of a frame, and where the body begins.
 
     An unknown API is an UnsupportedVersionError: the rest of the header cannot be read.
-    The version is not checked: see `decode_request`.
+    The version is not checked: a broker answers an ApiVersions request of any version.
     """
     if len(frame) < _KEY_AND_VERSION.size:
         reason = f"needs {_KEY_AND_VERSION.size} bytes, {len(frame)} are there"
@@ -97,17 +97,6 @@ def request_start(frame: bytearray) -> tuple[Api, int, int, str | None, int]:
     header, position = decode_request_header(frame)
     api = APIS[header.request_api_key]
     return api, header.request_api_version, header.correlation_id, header.client_id, position
-
-
-def decode_request(frame: Payload) -> tuple[RequestHeader, Request]:
-    """A whole request. A version that we lack is an UnsupportedVersionError.
-
-    A broker that must still answer it (ApiVersions) gets the header by `decode_request_header`.
-    """
-    header, position = decode_request_header(frame)
-    request = APIS[header.request_api_key].request
-    body = memoryview(frame)[position:]
-    return header, request.decode(body, header.request_api_version)
 
 
 def encode_request(

@@ -7,20 +7,19 @@ Storage has no threads and no clock. `docs/storage.md` lists what a broker calls
 thread.
 """
 
-from holdfast.storage.append_checks import Appended, span_of
+from holdfast.storage.append_checks import span_of
 from holdfast.storage.background_flush import BackgroundFlush
 from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite
-from holdfast.storage.cleaner.cleaner import Cleaner, CleaningNeed, Progress, clean, cleaning_need
-from holdfast.storage.cleaner.compaction import Cleaning
+from holdfast.storage.cleaner.cleaner import Cleaner, Progress, cleaning_need
 from holdfast.storage.deferred_deletions import Removal
-from holdfast.storage.disk import DirectoryLockedError, Disk, File
+from holdfast.storage.disk import DirectoryLockedError, Disk
 from holdfast.storage.errors import (
     AppendRefusedError,
     LogClosedError,
     LogOfflineError,
     OffsetOutOfRangeError,
 )
-from holdfast.storage.inspect.log_verification import Examined, Finding, examine_log
+from holdfast.storage.inspect.log_verification import Examined, examine_log
 from holdfast.storage.log import Log
 from holdfast.storage.log_directories import (
     Disks,
@@ -31,36 +30,28 @@ from holdfast.storage.log_directories import (
 )
 from holdfast.storage.log_directory import LogDirectory
 from holdfast.storage.log_reader import (
-    TimedOffset,
     aborted_transactions,
     latest_timestamp,
     locate,
     offset_for_timestamp,
     read,
 )
-from holdfast.storage.log_settings import BROKER_NAMES, LogSettings, log_settings
+from holdfast.storage.log_settings import LogSettings
 from holdfast.storage.real_disk import RealDisk
 from holdfast.storage.recovery.log_opening import LogOpening
-from holdfast.storage.recovery.log_recovery import LastKnown, OpenedLog, Report, open_log
+from holdfast.storage.recovery.log_recovery import LastKnown, OpenedLog, open_log
 from holdfast.storage.retention import apply_retention, dropped_below
-from holdfast.storage.segment.segment_files import Slice
 
 __all__ = [
-    "BROKER_NAMES",
     "AppendRefusedError",
-    "Appended",
     "BackgroundFlush",
     "CheckpointWrite",
     "Cleaner",
-    "Cleaning",
-    "CleaningNeed",
     "DirectoryLockedError",
     "Disk",
     "Disks",
     "DuplicateLogError",
     "Examined",
-    "File",
-    "Finding",
     "LastKnown",
     "Log",
     "LogClosedError",
@@ -75,19 +66,14 @@ __all__ = [
     "Progress",
     "RealDisk",
     "Removal",
-    "Report",
-    "Slice",
-    "TimedOffset",
     "aborted_transactions",
     "apply_retention",
-    "clean",
     "cleaning_need",
     "dropped_below",
     "examine_log",
     "is_full",
     "latest_timestamp",
     "locate",
-    "log_settings",
     "offset_for_timestamp",
     "open_log",
     "read",

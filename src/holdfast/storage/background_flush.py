@@ -10,6 +10,8 @@ A truncation during a flush voids it: later writes were not part of it.
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from holdfast.model import Offset
 from holdfast.storage.disk import File, SharedFile
 from holdfast.storage.log import Log
@@ -33,11 +35,8 @@ class SegmentFlush:
         try:
             self._share(segment.file)
             for kind in segment.kinds_to_flush():
-                file = segment.disk.open(segment.path(kind))
-                try:
+                with closing(segment.disk.open(segment.path(kind))) as file:
                     self._share(file)
-                finally:
-                    file.close()
         except OSError:
             self.close()
             raise

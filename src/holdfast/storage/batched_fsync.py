@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.storage.disk import Disk, File, parent
+from holdfast.storage.disk import TEMPORARY, Disk, File, create_anew, parent
 from holdfast.storage.log import Log
-
-SUFFIX = ".tmp"
 
 
 def write_together(disk: Disk, contents: Mapping[str, bytes], *, lasting: bool = True) -> None:
@@ -19,18 +17,13 @@ def write_together(disk: Disk, contents: Mapping[str, bytes], *, lasting: bool =
     files: list[File] = []
     try:
         for path, content in contents.items():
-            temporary = path + SUFFIX
-            if disk.exists(temporary):
-                disk.remove(temporary)
-            file = disk.open(temporary, create=True)
-            files.append(file)
-            file.append([content])
+            files.append(create_anew(disk, path + TEMPORARY, content))
         disk.flush_all(files, ())
     finally:
         for file in files:
             file.close()
     for path in contents:
-        disk.rename(path + SUFFIX, path)
+        disk.rename(path + TEMPORARY, path)
     if lasting:
         disk.flush_all((), list(dict.fromkeys(map(parent, contents))))
 

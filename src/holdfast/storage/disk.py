@@ -18,9 +18,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from contextlib import closing
 from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
+
+TEMPORARY = ".tmp"
+"""The ending of a file that is about to replace another one."""
 
 
 class DirectoryLockedError(Exception):
@@ -138,27 +142,31 @@ class Disk(Protocol):
         """Take a lock file, or raise DirectoryLockedError."""
 
 
-def write_whole(
-    disk: Disk, path: str, content: bytes, *, suffix: str = ".tmp", lasting: bool = True
-) -> None:
+def write_whole(disk: Disk, path: str, content: bytes, *, lasting: bool = True) -> None:
     """Replace a file so that a crash leaves either the old or the new content, never a mix.
 
     The flush of the file before the rename keeps a power failure from leaving an empty file under
     the final name; the flush of the directory after it makes the change durable. A caller that
     flushes the directory itself before any acknowledgement passes `lasting=False`.
     """
-    temporary = path + suffix
-    if disk.exists(temporary):
-        disk.remove(temporary)
-    file = disk.open(temporary, create=True)
-    try:
-        file.append([content])
+    with closing(create_anew(disk, path + TEMPORARY, content)) as file:
         file.flush()
-    finally:
-        file.close()
-    disk.rename(temporary, path)
+    disk.rename(path + TEMPORARY, path)
     if lasting:
         disk.flush_directory(parent(path))
+
+
+def create_anew(disk: Disk, path: str, content: bytes) -> File:
+    """A new file with this content, not flushed; replaces what a failed write left there."""
+    if disk.exists(path):
+        disk.remove(path)
+    file = disk.open(path, create=True)
+    try:
+        file.append([content])
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def read_whole(disk: Disk, path: str) -> bytes | None:
@@ -167,10 +175,8 @@ def read_whole(disk: Disk, path: str) -> bytes | None:
         file = disk.open(path)
     except FileNotFoundError:
         return None
-    try:
+    with closing(file):
         return file.read(0, file.size)
-    finally:
-        file.close()
 
 
 def parent(path: str) -> str:

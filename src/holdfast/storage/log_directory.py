@@ -248,10 +248,6 @@ class LogDirectory:
     ) -> dict[TopicPartition, Offset]:
         return {name: one for name, one in high_watermarks.items() if name in self.partitions}
 
-    def put_in_place(self, write: CheckpointWrite) -> None:
-        """The content is on the disk: rename the files, except where newer content exists."""
-        self.checkpoints.put_in_place(write)
-
     def dropping(self, write: CheckpointWrite, now_ms: int) -> Iterator[TopicPartition]:
         """A checkpoint is on the disk: drop the segments below its log starts, one per step.
 

@@ -23,6 +23,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from holdfast.storage.disk import Buffer, DirectoryLockedError, Entry, File
 
@@ -40,6 +41,7 @@ _MOST_BUFFERS = 1024
 class RealFile:
     """A file; its descriptor is opened and closed as needed."""
 
+    FLAGS: ClassVar[int] = os.O_RDWR
     __slots__ = ("_descriptor", "_disk", "_failure", "_full", "dirty", "owner", "path", "size")
 
     def __init__(self, disk: RealDisk, path: str, full: str, descriptor: int) -> None:
@@ -135,7 +137,7 @@ class RealFile:
         """The descriptor. Do not keep it: it may be closed when other files need one."""
         descriptor = self._descriptor
         if descriptor < 0:
-            descriptor = self._descriptor = os.open(self._full, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = self._descriptor = os.open(self._full, self.FLAGS | os.O_CLOEXEC)
             self.owner = threading.get_ident()
             self._disk.opened(self)
         return descriptor
@@ -176,12 +178,7 @@ class ReadOnlyFile(RealFile):
 
     __slots__ = ()
 
-    def descriptor(self) -> int:
-        if self._descriptor < 0:
-            self._descriptor = os.open(self._full, os.O_RDONLY | os.O_CLOEXEC)
-            self.owner = threading.get_ident()
-            self._disk.opened(self)
-        return self._descriptor
+    FLAGS = os.O_RDONLY
 
 
 class RealDisk:
@@ -203,11 +200,9 @@ class RealDisk:
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
         full = self.full(path)
-        flags = os.O_RDONLY if self.read_only else os.O_RDWR
-        if create:
-            flags |= os.O_CREAT | os.O_EXCL
-        descriptor = os.open(full, flags | os.O_CLOEXEC, 0o644)
         kind = ReadOnlyFile if self.read_only else self.file_kind
+        flags = kind.FLAGS | (os.O_CREAT | os.O_EXCL if create else 0)
+        descriptor = os.open(full, flags | os.O_CLOEXEC, 0o644)
         file = kind(self, path, full, descriptor)
         self.opened(file)
         return file

@@ -15,6 +15,7 @@ from holdfast.broker.node import Broker
 from holdfast.broker.settings import Layers
 from holdfast.coordination import EmbeddedStore
 from holdfast.protocol import APIS, Request, Response, decode_response, encode_request
+from holdfast.protocol.messages.topics import CreatableTopic, CreateTopicsRequest
 from holdfast.storage import Disks, RealDisk
 from tests.support.waiting import eventually
 
@@ -74,6 +75,26 @@ class Three:
     def other(self) -> Broker:
         """A broker that is not the controller."""
         return next(one for one in self.brokers.values() if one.controller is None)
+
+    async def create(self, name: str, partitions: int = 1, replicas: int = 3) -> None:
+        """Create a topic; returns when the brokers host it."""
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=replicas,
+            assignments=[],
+            configs=[],
+        )
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
+        answer = await self.ask(self.controller, request)
+        assert [one.error_code for one in answer.topics] == [0]
+        hosted = partitions * replicas
+        await eventually(lambda: self.hosted(name) == hosted, f"the brokers host {name}")
+
+    def hosted(self, name: str) -> int:
+        """How many replicas of a topic's partitions the brokers have."""
+        names = [one for broker in self.brokers.values() for one in broker.replicas.partitions]
+        return sum(one.topic == name for one in names)
 
     async def ask(self, broker: Broker, request: Request, version: int | None = None) -> Any:
         """Send one request as a client; returns the response."""

@@ -11,9 +11,9 @@ from holdfast.model import ErrorCode
 from holdfast.protocol import (
     APIS,
     MalformedMessage,
+    Request,
     RequestHeader,
     UnsupportedVersionError,
-    decode_request,
     decode_request_header,
     decode_response,
     encode_request,
@@ -22,7 +22,6 @@ from holdfast.protocol import (
     request_header_version,
     request_start,
     response_header_version,
-    split_frames,
 )
 from holdfast.protocol.messages.api_versions import (
     ApiVersion,
@@ -32,14 +31,20 @@ from holdfast.protocol.messages.api_versions import (
 from holdfast.protocol.messages.control import ControlledShutdownRequest
 from holdfast.protocol.messages.groups import HeartbeatRequest, HeartbeatResponse
 
-LIMIT = 1 << 20
+
+def one_frame(parts: list[bytes | bytearray | memoryview]) -> bytearray:
+    wire = bytearray(b"".join(parts))
+    assert int.from_bytes(wire[:4], "big") == len(wire) - 4
+    return wire[4:]
 
 
-def one_frame(parts: list[bytes | bytearray | memoryview]) -> memoryview:
-    wire = b"".join(parts)
-    [frame], consumed = split_frames(wire, LIMIT)
-    assert consumed == len(wire)
-    return frame
+def decode_request(frame: bytes | bytearray) -> tuple[RequestHeader, Request]:
+    """As a broker does; the header in its fast form and its slow one."""
+    api, version, correlation_id, client_id, position = request_start(bytearray(frame))
+    header, body = decode_request_header(frame)
+    assert (header.request_api_key, header.request_api_version) == (api.key, version)
+    assert (header.correlation_id, header.client_id, body) == (correlation_id, client_id, position)
+    return header, api.request.decode(memoryview(frame)[position:], version)
 
 
 @pytest.mark.parametrize(("version", "header"), [(0, 1), (3, 1), (4, 2)])
@@ -79,7 +84,7 @@ def test_a_future_api_versions_is_recognised_and_answered_in_version_0() -> None
     request = ApiVersionsRequest(client_software_name="n", client_software_version="1")
     wire = bytearray(b"".join(encode_request(request, 3, correlation_id=8, client_id="c")))
     wire[6:8] = b"\0\x63"  # version 99, which nobody has defined
-    frame = memoryview(wire)[4:]
+    frame = wire[4:]
     header, _ = decode_request_header(frame)
     assert (header.request_api_version, header.correlation_id, header.client_id) == (99, 8, "c")
     with pytest.raises(UnsupportedVersionError, match="ApiVersionsRequest has no version 99"):
@@ -136,19 +141,6 @@ def test_an_unknown_api_is_not_guessed_at() -> None:
 def test_a_truncated_header_is_malformed(size: int) -> None:
     with pytest.raises(MalformedMessage, match="RequestHeader"):
         decode_request(b"\0\x0c\0\0\0\0\0\0\0\2cc"[:size])
-
-
-def test_frames_are_split_as_far_as_they_go() -> None:
-    wire = b"\0\0\0\2ab\0\0\0\0\0\0\0\5abc"
-    frames, consumed = split_frames(wire, LIMIT)
-    assert [bytes(frame) for frame in frames] == [b"ab", b""]
-    assert consumed == 10
-
-
-@pytest.mark.parametrize("length", [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff"])
-def test_an_impossible_frame_is_refused_before_it_is_awaited(length: bytes) -> None:
-    with pytest.raises(MalformedMessage, match="a length of"):
-        split_frames(b"\0\0\0\0" + length, LIMIT)
 
 
 def test_produce_is_advertised_from_0_and_read_from_3() -> None:

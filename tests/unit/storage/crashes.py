@@ -142,7 +142,7 @@ class CrashCheckedLog:
         self.log.advance_start_to(Offset(offset))
         write = self.directory.checkpoint({PARTITION: Offset(self.log.log_end_offset)})
         write.work.flush()
-        self.directory.put_in_place(write)
+        self.directory.checkpoints.put_in_place(write)
         write.work.close()
         write.work.flush_names()
         for _ in self.directory.dropping(write, NOW):

@@ -15,16 +15,19 @@ from holdfast.protocol.records import (
     read_records,
 )
 from holdfast.storage import (
+    Cleaner,
     LastKnown,
     Log,
     LogDirectory,
     LogSettings,
     OpenedLog,
+    Progress,
     Removal,
     apply_retention,
     open_log,
     read,
 )
+from holdfast.storage.cleaner.compaction import Cleaning
 from holdfast.storage.disk import Disk
 from holdfast.storage.retention import dropped_below
 
@@ -172,3 +175,11 @@ def retain(log: Log, high_watermark: int, now_ms: int) -> int:
     """Apply retention as a broker does after the checkpoint; returns how many segments left."""
     start = apply_retention(log, high_watermark, now_ms)
     return sum(1 for _ in dropped_below(log, start, now_ms))
+
+
+def clean(log: Log, first_dirty: int, high_watermark: int, now_ms: int) -> Cleaning:
+    """Clean all that can be cleaned in one call."""
+    cleaner = Cleaner(log, first_dirty, high_watermark, now_ms)
+    while cleaner.step() is not Progress.DONE:  # Ends with the log.
+        pass
+    return cleaner.result

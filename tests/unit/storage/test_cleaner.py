@@ -18,13 +18,13 @@ from holdfast.storage import (
     LogOfflineError,
     LogSettings,
     Progress,
-    clean,
     cleaning_need,
 )
 from holdfast.storage.cleaner.offset_map import ENTRY_BYTES, KeyMap
 from tests.unit.storage.support import (
     NOW,
     batch,
+    clean,
     marker,
     open_,
     produced,

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.storage import log_settings
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
-from holdfast.storage.log_settings import FOREVER
 from holdfast.storage.producers.producer_snapshot import decode_snapshot, encode_snapshot
 from holdfast.storage.producers.producer_state import ProducerEntry
 from holdfast.storage.segment.offset_and_time_index import OffsetIndex, TimeIndex
@@ -71,22 +69,3 @@ def test_lookups_agree_with_a_linear_search(offsets: list[int], wanted: int) -> 
     assert index.last_start(wanted) == (starts[-1] if starts else None)
     index.truncate_to(wanted)
     assert index.entries() == [pair for pair in pairs if pair[0] < wanted]
-
-
-def test_settings_come_from_the_topic_then_the_broker() -> None:
-    broker = {"log.retention.hours": "1", "log.retention.minutes": "5", "log.roll.hours": "2"}
-    settings = log_settings({"segment.bytes": "1000", "cleanup.policy": "delete, compact"}, broker)
-    assert settings.segment_bytes == 1000
-    assert settings.retention_ms == 300_000
-    assert settings.segment_ms == 7_200_000
-    assert settings.cleanup_policy == ("compact", "delete")
-    assert settings.flush_messages == FOREVER
-    assert log_settings({"retention.ms": "-1"}, broker).retention_ms == -1
-    assert log_settings({}, {"log.retention.hours": "-1"}).retention_ms == -1
-
-
-def test_a_wrong_setting_is_named() -> None:
-    with pytest.raises(ValueError, match=r"segment\.bytes=many"):
-        log_settings({"segment.bytes": "many"}, {})
-    with pytest.raises(ValueError, match=r"cleanup\.policy"):
-        log_settings({"cleanup.policy": "shred"}, {})

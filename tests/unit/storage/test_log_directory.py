@@ -276,7 +276,7 @@ def test_a_truncation_overrides_a_checkpoint_in_progress(disk: Disk) -> None:
     write.work.flush()
     log.truncate_to(Offset(3), NOW)
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 3\n"
-    directory.put_in_place(write)
+    directory.checkpoints.put_in_place(write)
     write.work.flush_names()
     write.work.close()
     assert read_whole(disk, RECOVERY_POINTS) == b"0\n1\na 0 3\n"
@@ -291,7 +291,7 @@ def test_a_background_checkpoint_is_durable_once_its_names_are(disk: Disk) -> No
     write = directory.checkpoint({A: Offset(7)})
     assert read_whole(disk, HIGH_WATERMARKS) is None
     write.work.flush()
-    directory.put_in_place(write)
+    directory.checkpoints.put_in_place(write)
     write.work.flush_names()
     write.work.close()
     assert read_whole(disk, HIGH_WATERMARKS) == b"0\n1\na 0 7\n"

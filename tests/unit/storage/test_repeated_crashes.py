@@ -11,14 +11,14 @@ from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.records.batch_header import HEADER_BYTES
 from holdfast.simulation.disk.byte_disk import ByteDisk, Fault, FileNode, Step
 from holdfast.simulation.disk.crash_states import Bound, crash_states
-from holdfast.storage import Log, LogDirectory, LogSettings, apply_retention, clean
+from holdfast.storage import Log, LogDirectory, LogSettings, apply_retention
 from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite
 from holdfast.storage.file_names import COMPACTED as COMPACTED_MARK
 from holdfast.storage.file_names import EPOCH_CHECKPOINT
 from holdfast.storage.producers.replay import snapshot_offsets
 from holdfast.storage.segment.batch_scan import CHUNK_BYTES, verified_runs
 from tests.unit.storage.crashes import held_by
-from tests.unit.storage.support import NOW, batch
+from tests.unit.storage.support import NOW, batch, clean
 
 T = TopicPartition("t", 0)
 SETTINGS = LogSettings(segment_bytes=500)
@@ -52,7 +52,7 @@ def fill(log: Log, end: int, *, epoch: int = 1) -> None:
 
 def complete(directory: LogDirectory, write: CheckpointWrite) -> None:
     write.work.flush()
-    directory.put_in_place(write)
+    directory.checkpoints.put_in_place(write)
     write.work.close()
     write.work.flush_names()
     for _ in directory.dropping(write, NOW):

@@ -7,11 +7,7 @@ from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.config_changes import Asked
 from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import replacing
-from holdfast.protocol.messages.configs import (
-    AlterConfigsResource,
-    AlterConfigsResourceResponse,
-    AlterConfigsResponse,
-)
+from holdfast.protocol.messages.configs import AlterConfigsResource, AlterConfigsResponse
 
 
 def handle(relay: ControllerRelay, call: Call) -> None:
@@ -21,4 +17,4 @@ def handle(relay: ControllerRelay, call: Call) -> None:
         wanted = {one.name: one.value for one in resource.configs}
         return lambda own: replacing(own, wanted)
 
-    answer_alterations(relay, call, asked, AlterConfigsResponse, AlterConfigsResourceResponse)
+    answer_alterations(relay, call, asked, AlterConfigsResponse)

@@ -16,13 +16,13 @@ from holdfast.broker.controller.config_changes import (
     alter_topic_configs,
 )
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.network.calls import Call
-from holdfast.broker.settings import ConfigRefusedError
 from holdfast.model import ErrorCode
 from holdfast.protocol import Response
 from holdfast.protocol.messages.configs import (
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsResource,
 )
 
@@ -40,7 +40,6 @@ def answer_alterations(
     call: Call,
     asked: Callable[[Any], Asked],
     make_response: Callable[..., Response],
-    make_result: Callable[..., Any],
 ) -> None:
     """Change one resource after the other; each succeeds or fails alone.
 
@@ -51,7 +50,7 @@ def answer_alterations(
 
     def response(results: Iterable[Result]) -> Response:
         rows = [
-            make_result(
+            AlterConfigsResourceResponse(
                 error_code=error,
                 error_message=message,
                 resource_type=one.resource_type,
@@ -69,14 +68,13 @@ def answer_alterations(
         results: list[Result] = []
         for one in resources:
             kind, name = one.resource_type, one.resource_name
-            if named[kind, name] > 1:
-                message = "Each resource must appear at most once."
-                results.append((ErrorCode.INVALID_REQUEST, message))
-                continue
             try:
+                if named[kind, name] > 1:
+                    message = "Each resource must appear at most once."
+                    raise RefusedError(ErrorCode.INVALID_REQUEST, message)
                 await _alter(service, kind, name, asked(one), validate_only=request.validate_only)
                 results.append((ErrorCode.NONE, None))
-            except (RefusedError, ConfigRefusedError) as error:
+            except RefusedError as error:
                 results.append((error.code, error.message))
         return response(results)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.reassignment import reassign
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.network.calls import Call
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.reassignments import (

@@ -39,9 +39,7 @@ def handle(call: Call) -> None:
     """The range of every API: each has a handler."""
     is_broker = call.connection.broker is not None
     keys = [
-        ApiVersion(
-            api_key=key, min_version=api.lowest_advertised, max_version=api.highest_advertised
-        )
+        ApiVersion(api_key=key, min_version=api.advertised[0], max_version=api.advertised[-1])
         for key, api in APIS.items()
         if key not in UNLISTED and (is_broker or key not in BETWEEN_BROKERS)
     ]

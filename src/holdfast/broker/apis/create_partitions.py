@@ -6,7 +6,8 @@ from collections import Counter
 
 from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topic_validation import RefusedError, check_count
+from holdfast.broker.controller.topic_validation import check_count
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode, TopicPartition
 from holdfast.protocol.messages.topics import (
@@ -46,12 +47,9 @@ async def _grow(
     added: list[TopicPartition] = []
     planned = 0
     for topic in request.topics:
-        if named[topic.name] > 1:
-            results[topic.name] = _result(
-                topic.name, ErrorCode.INVALID_REQUEST, "Duplicate topic name."
-            )
-            continue
         try:
+            if named[topic.name] > 1:
+                raise RefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
             assignment = service.admin.plan_growth(topic, cluster)
             check_count(planned + len(assignment))
             planned += len(assignment)

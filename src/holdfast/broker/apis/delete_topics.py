@@ -6,7 +6,7 @@ from typing import Final
 
 from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.network.calls import Call
 from holdfast.model import ErrorCode
 from holdfast.protocol.codec.types import ZERO_UUID
@@ -42,11 +42,10 @@ def handle(relay: ControllerRelay, call: Call) -> None:
         seen: dict[tuple[str | None, bytes], None] = {}
         for one in wanted:
             key = (one.name, one.topic_id)
-            if key in seen:
-                results.append(_failed(one, ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
-                continue
-            seen[key] = None
             try:
+                if key in seen:
+                    raise RefusedError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+                seen[key] = None
                 name = _name_of(service, one)
                 topic_id = service.topics[name].topic_id
                 partitions += await service.admin.delete(name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from holdfast.broker.apis.alter_configs_common import GROUP, unexpected
 from holdfast.broker.controller.config_changes import ALL_BROKERS, BROKER, TOPIC
-from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_config

@@ -63,8 +63,6 @@ def _failed(path: str) -> DescribeLogDirsResult:
         error_code=ErrorCode.KAFKA_STORAGE_ERROR,
         log_dir=str(Path(path).absolute()),
         topics=[],
-        total_bytes=-1,
-        usable_bytes=-1,
     )
 
 

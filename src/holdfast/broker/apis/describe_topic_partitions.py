@@ -8,7 +8,8 @@ from __future__ import annotations
 from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.authorized_operations import OF_TOPIC
 from holdfast.broker.controller.service import ControllerService
-from holdfast.broker.controller.topic_validation import RefusedError, check_name
+from holdfast.broker.controller.topic_validation import check_name
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.metadata.topic_names import INTERNAL_TOPICS
 from holdfast.broker.network.calls import Call
 from holdfast.model import NO_BROKER, ErrorCode, TopicPartition

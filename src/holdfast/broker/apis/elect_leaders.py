@@ -8,7 +8,7 @@ from holdfast.broker.controller.elect_leaders import (
     UNCLEAN,
     Elected,
     elect,
-    needs_election,
+    is_needless,
 )
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.network.calls import Call
@@ -45,7 +45,7 @@ def handle(relay: ControllerRelay, call: Call) -> None:
             wanted = tuple(
                 one
                 for one, state in service.core.partitions.items()
-                if needs_election(state, request.election_type)
+                if not is_needless(state, request.election_type)
             )
         timeout_s = request.timeout_ms / 1000
         results = await elect(service, wanted, request.election_type, timeout_s)

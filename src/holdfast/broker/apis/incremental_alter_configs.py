@@ -9,7 +9,6 @@ from holdfast.broker.network.calls import Call
 from holdfast.broker.settings import Alteration
 from holdfast.protocol.messages.configs import (
     IncrementalAlterConfigsResource,
-    IncrementalAlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
 )
 
@@ -21,10 +20,4 @@ def handle(relay: ControllerRelay, call: Call) -> None:
         wanted = [Alteration(one.name, one.config_operation, one.value) for one in resource.configs]
         return lambda _: wanted
 
-    answer_alterations(
-        relay,
-        call,
-        asked,
-        IncrementalAlterConfigsResponse,
-        IncrementalAlterConfigsResourceResponse,
-    )
+    answer_alterations(relay, call, asked, IncrementalAlterConfigsResponse)

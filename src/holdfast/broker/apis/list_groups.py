@@ -24,7 +24,7 @@ def handle(coordinator: GroupCoordinator, call: Call) -> None:
     types = [kind.lower() for kind in request.types_filter]
     error = ErrorCode.NONE
     listed: list[ListedGroup] = []
-    for groups in coordinator.all_groups():
+    for groups in coordinator.states():
         if groups.phase is Phase.LOADING:
             error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             continue

@@ -6,7 +6,6 @@ There are no transactions here, and only committed offsets are shown, so it alwa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from holdfast.broker.groups import GroupCoordinator
@@ -18,13 +17,10 @@ from holdfast.protocol.messages.committed_offsets import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
-    OffsetFetchResponsePartitions,
     OffsetFetchResponseTopic,
-    OffsetFetchResponseTopics,
 )
 
 ERROR_OF_ALL_FROM: Final = 2
@@ -34,116 +30,76 @@ NOTHING: Final = CommittedOffset(Offset(-1))
 
 
 def handle(coordinator: GroupCoordinator, metadata: Metadata, call: Call) -> None:
-    """Answers immediately."""
+    """Answers immediately: for many groups, or for one before version 8."""
     request: OffsetFetchRequest = call.request
     if call.version >= GROUPS_FROM:
-        by_id = call.version >= BY_ID_FROM
-        groups = [_group(coordinator, metadata, one, by_id=by_id) for one in request.groups]
+        groups = [_group(coordinator, metadata, one, call.version) for one in request.groups]
         call.answer(OffsetFetchResponse(groups=groups))
-    else:
-        call.answer(_single(coordinator, request, call.version))
-
-
-def _names(
-    topics: Sequence[OffsetFetchRequestTopic | OffsetFetchRequestTopics],
-) -> list[TopicPartition]:
-    return [TopicPartition(one.name, index) for one in topics for index in one.partition_indexes]
-
-
-def _by_topic(fetched: FetchedOffsets) -> dict[str, list[int]]:
-    """All partitions with an offset, for a request for all."""
-    topics: dict[str, list[int]] = {}
-    for topic, index in fetched.offsets:
-        topics.setdefault(topic, []).append(index)
-    return topics
-
-
-# Before version 8: one group.
-
-
-def _single(
-    coordinator: GroupCoordinator, request: OffsetFetchRequest, version: int
-) -> OffsetFetchResponse:
-    asked = request.topics
-    groups = coordinator.look(request.group_id)
-    fetched = groups.fetch_offsets(request.group_id, None if asked is None else _names(asked))
-    if fetched.error and version >= ERROR_OF_ALL_FROM:
-        return OffsetFetchResponse(topics=[], error_code=fetched.error)
-    wanted = (
-        list(_by_topic(fetched).items())
-        if asked is None
-        else [(one.name, list(one.partition_indexes)) for one in asked]
-    )
-    topics = []
-    for name, indexes in wanted:
-        partitions = []
-        for index in indexes:
-            committed = fetched.offsets.get(TopicPartition(name, index), NOTHING)
-            partitions.append(
-                OffsetFetchResponsePartition(
-                    partition_index=index,
-                    committed_offset=committed.offset,
-                    committed_leader_epoch=committed.leader_epoch,
-                    metadata=committed.metadata,
-                    error_code=fetched.error,
-                )
-            )
-        topics.append(OffsetFetchResponseTopic(name=name, partitions=partitions))
-    return OffsetFetchResponse(topics=topics)
-
-
-# From version 8 on: many groups, and from 10 on topics by their ids.
+        return
+    asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=request.topics)
+    only = _group(coordinator, metadata, asked, call.version)
+    call.answer(OffsetFetchResponse(topics=only.topics, error_code=only.error_code))
 
 
 def _group(
     coordinator: GroupCoordinator,
     metadata: Metadata,
     asked: OffsetFetchRequestGroup,
-    *,
-    by_id: bool,
+    version: int,
 ) -> OffsetFetchResponseGroup:
-    groups = coordinator.look(asked.group_id)
-    topics: list[OffsetFetchResponseTopics] = []
+    groups, by_id = coordinator.look(asked.group_id), version >= BY_ID_FROM
     if asked.topics is None:
         fetched = groups.fetch_offsets(asked.group_id)
-        for name, indexes in _by_topic(fetched).items():
-            known = metadata.topic(name)
-            if known is not None or not by_id:
-                topic = OffsetFetchRequestTopics(name=name, partition_indexes=indexes)
-                if known is not None:
-                    topic.topic_id = known.id
-                topics.append(_topic(topic, name, fetched))
+        wanted = _all_topics(metadata, fetched, by_id=by_id)
     else:
-        for one in asked.topics:
-            if by_id:
-                one.name = metadata.name_of(one.topic_id) or ""
-        fetched = groups.fetch_offsets(asked.group_id, _names(asked.topics))
-        topics = [_topic(one, one.name or None, fetched) for one in asked.topics]
-    if fetched.error:
+        wanted = list(asked.topics)
+        for one in wanted if by_id else ():
+            one.name = metadata.name_of(one.topic_id) or ""
+        names = [
+            TopicPartition(one.name, index) for one in wanted for index in one.partition_indexes
+        ]
+        fetched = groups.fetch_offsets(asked.group_id, names)
+    topics = [_topic(one, fetched, version) for one in wanted]
+    if fetched.error and version >= ERROR_OF_ALL_FROM:
         topics = []
     return OffsetFetchResponseGroup(
         group_id=asked.group_id, topics=topics, error_code=fetched.error
     )
 
 
+def _all_topics(
+    metadata: Metadata, fetched: FetchedOffsets, *, by_id: bool
+) -> list[OffsetFetchRequestTopic]:
+    """All partitions with an offset; without an id, a topic cannot be named by id."""
+    indexes: dict[str, list[int]] = {}
+    for topic, index in fetched.offsets:
+        indexes.setdefault(topic, []).append(index)
+    found: list[OffsetFetchRequestTopic] = []
+    for name, of_topic in indexes.items():
+        known = metadata.topic(name)
+        if known is not None or not by_id:
+            one = OffsetFetchRequestTopic(name=name, partition_indexes=of_topic)
+            if known is not None:
+                one.topic_id = known.id
+            found.append(one)
+    return found
+
+
 def _topic(
-    asked: OffsetFetchRequestTopics, name: str | None, fetched: FetchedOffsets
-) -> OffsetFetchResponseTopics:
-    """The name is None if the topic id is unknown."""
+    asked: OffsetFetchRequestTopic, fetched: FetchedOffsets, version: int
+) -> OffsetFetchResponseTopic:
+    is_unknown = version >= GROUPS_FROM and not asked.name
+    error = ErrorCode.UNKNOWN_TOPIC_ID if is_unknown else fetched.error
     partitions = []
     for index in asked.partition_indexes:
-        committed = NOTHING
-        if name is not None:
-            committed = fetched.offsets.get(TopicPartition(name, index), NOTHING)
+        committed = fetched.offsets.get(TopicPartition(asked.name, index), NOTHING)
         partitions.append(
-            OffsetFetchResponsePartitions(
+            OffsetFetchResponsePartition(
                 partition_index=index,
                 committed_offset=committed.offset,
                 committed_leader_epoch=committed.leader_epoch,
                 metadata=committed.metadata,
-                error_code=ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.NONE,
+                error_code=error,
             )
         )
-    return OffsetFetchResponseTopics(
-        name=asked.name, topic_id=asked.topic_id, partitions=partitions
-    )
+    return OffsetFetchResponseTopic(name=asked.name, topic_id=asked.topic_id, partitions=partitions)

@@ -14,12 +14,11 @@ from holdfast.broker.replication.replicas import Replicas
 from holdfast.broker.trace_events import BrokerTrace
 from holdfast.core import ACKS_ALL, ACKS_NONE
 from holdfast.model import BatchHeader, ErrorCode
+from holdfast.protocol.messages.leader_hints import LeaderIdAndEpoch
 from holdfast.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
-    ProduceLeaderIdAndEpoch,
-    ProduceNodeEndpoint,
     ProduceRequest,
     ProduceResponse,
     TopicProduceResponse,
@@ -104,7 +103,7 @@ class _Produce:
             topics = [topic.partition_responses for topic in self.responses]
             endpoints = []
             if self.has_moved:
-                endpoints = leader_endpoints(self.metadata, topics, ProduceNodeEndpoint)
+                endpoints = leader_endpoints(self.metadata, topics)
             self.call.answer(ProduceResponse(responses=self.responses, node_endpoints=endpoints))
 
     def name_leader(self, key: str | bytes, answer: PartitionProduceResponse) -> None:
@@ -113,7 +112,7 @@ class _Produce:
         if known is None or self.call.version < _NAMES_LEADER_FROM:
             return
         leader, epoch = known
-        answer.current_leader = ProduceLeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+        answer.current_leader = LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
         self.has_moved = True
 
 

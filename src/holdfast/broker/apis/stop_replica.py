@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from holdfast.broker.metadata.controller_fencing import PART, Commands
 from holdfast.broker.metadata.store_facts import Facts
 from holdfast.broker.network.calls import Call
 from holdfast.broker.replication.replicas import Replicas
 from holdfast.core import Found, PartitionFact, is_removed
-from holdfast.model import ErrorCode, TopicPartition
+from holdfast.model import NO_EPOCH, ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (
+    DURING_DELETION,
     StopReplicaPartitionError,
     StopReplicaPartitionState,
     StopReplicaRequest,
     StopReplicaResponse,
 )
-
-DURING_DELETION: Final = -2
-"""The leader epoch of a partition whose topic is deleted: the last epoch."""
-NO_EPOCH: Final = -1
 
 
 def handle(commands: Commands, replicas: Replicas, call: Call) -> None:

@@ -133,7 +133,7 @@ def _alter_quotas(request: quotas.AlterClientQuotasRequest) -> Response:
         quotas.AlterClientQuotasResponseEntryData(
             **_NOT_SERVED,
             entity=[
-                quotas.AlterClientQuotasResponseEntityData(
+                quotas.ClientQuotasEntityData(
                     entity_type=one.entity_type, entity_name=one.entity_name
                 )
                 for one in entry.entity

@@ -29,6 +29,7 @@ from holdfast.coordination import Store
 from holdfast.core import Found, PartitionFact
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (
+    DURING_DELETION,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataResponse,
@@ -36,8 +37,6 @@ from holdfast.protocol.messages.control import (
 
 WHOLE: Final = 2
 """The type of an UpdateMetadata that names all topics."""
-DELETED_LEADER: Final = -2
-"""In place of a leader: the partition's topic was deleted."""
 
 _Named = tuple[TopicPartition, bytes, UpdateMetadataPartitionState | None]
 """A partition, its topic's id and its new state; None if the topic was deleted."""
@@ -91,7 +90,7 @@ class _Updates:
         for topic in request.topic_states:
             for one in topic.partition_states:
                 name = TopicPartition(topic.topic_name, one.partition_index)
-                is_deleted = one.leader == DELETED_LEADER
+                is_deleted = one.leader == DURING_DELETION
                 self._named.append((name, topic.topic_id, None if is_deleted else one))
         if request.type == WHOLE:
             named = {topic.topic_id: None for topic in request.topic_states}

@@ -277,9 +277,9 @@ class Channel:
                     end = LogEnd(
                         LeaderEpoch(info.last_written_leader_epoch), Offset(info.log_end_offset)
                     )
-                    self._service.log_end_answered(
-                        partition, self.broker, LeaderEpoch(info.current_leader_epoch), end
-                    )
+                    epoch = LeaderEpoch(info.current_leader_epoch)
+                    core = self._service.core
+                    self._service.run(core.log_end_answered(partition, self.broker, epoch, end))
 
 
 def _divided(table: dict[K, V], most: int) -> tuple[dict[K, V], dict[K, V]]:

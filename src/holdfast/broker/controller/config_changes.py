@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from holdfast.broker.controller.topic_validation import RefusedError
 from holdfast.broker.controller.topics import CHANGED
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.metadata.store_nodes import decode_config, encode_config
 from holdfast.broker.settings import (
     Alteration,
-    ConfigRefusedError,
     Layers,
     TopicConfigs,
     alter_broker,
@@ -39,7 +38,7 @@ Asked = Callable[[dict[str, str]], Sequence[Alteration]]
 async def alter_topic_configs(
     service: ControllerService, name: str, asked: Asked, *, validate_only: bool
 ) -> None:
-    """Change a topic's settings; RefusedError, ConfigRefusedError."""
+    """Change a topic's settings; RefusedError."""
     if name not in service.topics:
         raise RefusedError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
@@ -76,7 +75,7 @@ async def alter_broker_configs(
     alterations = asked(own)
     if any(one.name == _MINIMUM for one in alterations):
         # The eligible leader replicas of the whole cluster depend on it.
-        raise ConfigRefusedError(
+        raise RefusedError(
             ErrorCode.INVALID_CONFIG,
             f"Broker-level {_MINIMUM} cannot be altered while ELR is enabled.",
         )

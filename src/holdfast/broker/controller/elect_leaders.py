@@ -36,7 +36,7 @@ async def elect(
         state = service.core.partitions.get(partition)
         if state is None:
             results[partition] = _unknown(service, partition)
-        elif _is_needless(state, election_type):
+        elif is_needless(state, election_type):
             results[partition] = Elected(
                 partition,
                 ErrorCode.ELECTION_NOT_NEEDED,
@@ -51,12 +51,8 @@ async def elect(
     return [results[one] for one in partitions]
 
 
-def needs_election(state: PartitionState, election_type: int) -> bool:
-    """Whether an election over all partitions would include this one."""
-    return not _is_needless(state, election_type)
-
-
-def _is_needless(state: PartitionState, election_type: int) -> bool:
+def is_needless(state: PartitionState, election_type: int) -> bool:
+    """Whether an election would change nothing; one over all partitions leaves this one out."""
     if election_type == UNCLEAN:
         return state.leader != NO_BROKER
     return state.leader == state.replicas[0]
@@ -68,7 +64,7 @@ def _result(
     state = service.core.partitions.get(partition)
     if state is None:
         return _unknown(service, partition)
-    if _is_needless(state, election_type):
+    if is_needless(state, election_type):
         return Elected(partition, ErrorCode.NONE)
     if not in_time:
         return Elected(partition, ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")

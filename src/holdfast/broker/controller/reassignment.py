@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.broker.controller.topic_validation import RefusedError, check_replicas
+from holdfast.broker.controller.topic_validation import check_replicas
+from holdfast.broker.errors import RefusedError
 from holdfast.model import BrokerId, ErrorCode, PartitionState, TopicPartition
 
 if TYPE_CHECKING:

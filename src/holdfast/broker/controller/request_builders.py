@@ -15,6 +15,7 @@ from holdfast.model import (
     TopicPartition,
 )
 from holdfast.protocol.messages.control import (
+    DURING_DELETION,
     GetReplicaLogInfoRequest,
     GetReplicaLogInfoTopicPartitions,
     LeaderAndIsrLiveLeader,
@@ -44,8 +45,6 @@ GET_REPLICA_LOG_INFO_VERSION: Final = 0
 SOME_PARTITIONS: Final = 1
 SOME_METADATA: Final = 1
 WHOLE_METADATA: Final = 2
-DURING_DELETION: Final = -2
-"""Leader and leader epoch of a partition whose topic is deleted."""
 LISTENER: Final = "PLAINTEXT"
 
 

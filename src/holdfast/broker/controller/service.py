@@ -30,7 +30,6 @@ from holdfast.core import (
     Command,
     Commands,
     Controller,
-    LogEnd,
     SendStateTo,
     Settings,
     StateConfirmed,
@@ -41,7 +40,6 @@ from holdfast.model import (
     BrokerEpoch,
     BrokerId,
     ControllerEpoch,
-    LeaderEpoch,
     TopicPartition,
 )
 
@@ -217,12 +215,6 @@ class ControllerService:
         if self.knows(partition):
             self.run(self.core.replica_failed(partition, broker, broker_epoch))
             self._publish(partition)
-
-    def log_end_answered(
-        self, partition: TopicPartition, broker: BrokerId, epoch: LeaderEpoch, end: LogEnd
-    ) -> None:
-        """A candidate has reported the end of its log."""
-        self.run(self.core.log_end_answered(partition, broker, epoch, end))
 
     def _ask_again(self) -> None:
         if not self.is_over:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.metadata.topic_names import invalid_name_reason
 from holdfast.core.controller.replica_assignment import Racks, assign
 from holdfast.model import BrokerId, ErrorCode
@@ -14,15 +15,6 @@ MOST_PARTITIONS: Final = 10_000
 """In one request, as in KRaft: more would delay all other requests for too long."""
 
 Assignment = dict[int, tuple[BrokerId, ...]]
-
-
-class RefusedError(Exception):
-    """The request is refused: the error code and the message of the answer."""
-
-    def __init__(self, code: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
 
 
 class Cluster(NamedTuple):

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.controller.broker_channel import Stop
-from holdfast.broker.controller.request_builders import DURING_DELETION, GoneTopic
+from holdfast.broker.controller.request_builders import GoneTopic
 from holdfast.broker.controller.topic_validation import (
     Assignment,
     AssignmentStart,
     Cluster,
-    RefusedError,
     check_given,
     check_is_new,
     check_name,
     choose,
     replicas_of_new,
 )
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.metadata.store_nodes import TopicNode, encode_config, encode_topic
-from holdfast.broker.settings import ConfigRefusedError, check_topic_configs
+from holdfast.broker.settings import check_topic_configs
 from holdfast.coordination import Create, Delete, Operation, Set, paths
 from holdfast.core import WriteState
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
+from holdfast.protocol.messages.control import DURING_DELETION
 from holdfast.protocol.messages.topics import CreatableTopic, CreatePartitionsTopic
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class Topics:
     def __init__(self, service: ControllerService) -> None:
         self._service = service
         self._reserved: dict[str, None] = {}
-        """Names of topics that are being created."""
+        """Names of topics that are being created or changed."""
 
     async def cluster(self) -> Cluster:
         """The brokers that replicas may be assigned to."""
@@ -72,6 +74,19 @@ class Topics:
         rng = self._service.host.rng
         return AssignmentStart(rng.randrange(1 << 16), rng.randrange(1 << 16))
 
+    @contextmanager
+    def _reserving(self, name: str) -> Iterator[None]:
+        """Refuse other changes of a topic until this one is written."""
+        if name in self._reserved:
+            raise RefusedError(
+                ErrorCode.INVALID_REQUEST, f"The topic {name} is being changed by another request."
+            )
+        self._reserved[name] = None
+        try:
+            yield
+        finally:
+            del self._reserved[name]
+
     # Creating.
 
     def plan(self, topic: CreatableTopic, cluster: Cluster) -> PlannedTopic:
@@ -79,10 +94,7 @@ class Topics:
         service = self._service
         check_name(topic.name)
         check_is_new(topic.name, (*service.topics, *self._reserved))
-        try:
-            configs = check_topic_configs({one.name: one.value for one in topic.configs})
-        except ConfigRefusedError as error:
-            raise RefusedError(error.code, error.message) from None
+        configs = check_topic_configs({one.name: one.value for one in topic.configs})
         settings = service.host.configs.settings
         defaults = (settings.num_partitions, settings.default_replication_factor)
         assignment = replicas_of_new(topic, cluster, defaults, self._assignment_start())
@@ -92,8 +104,7 @@ class Topics:
     async def create(self, planned: PlannedTopic) -> None:
         """Write a topic to the store and queue the requests to its brokers."""
         service = self._service
-        self._reserved[planned.name] = None
-        try:
+        with self._reserving(planned.name):
             writes = self._decide(planned.name, planned.assignment, planned.configs)
             node = TopicNode(planned.topic_id, planned.assignment, {}, {})
             configs = encode_config(planned.configs)
@@ -105,8 +116,6 @@ class Topics:
             if planned.configs:
                 operations.append(Set(paths.CONFIG_CHANGES, CHANGED))
             await self._write(writes, operations)
-        finally:
-            del self._reserved[planned.name]
         service.topics[planned.name] = node
         service.topic_names[planned.topic_id] = planned.name
         service.topic_configs[planned.name] = planned.configs
@@ -189,18 +198,11 @@ class Topics:
     async def grow(self, name: str, assignment: Assignment) -> None:
         """Add partitions to a topic."""
         service = self._service
-        if name in self._reserved:
-            raise RefusedError(
-                ErrorCode.INVALID_REQUEST, f"The topic {name} is being changed by another request."
-            )
-        self._reserved[name] = None
-        try:
+        with self._reserving(name):
             writes = self._decide(name, assignment, service.topic_configs.get(name, {}))
             view = service.topic_view(name)
             grown = view._replace(replicas=view.replicas | assignment)
             await self._write(writes, [Set(paths.topic(name), encode_topic(grown))])
-        finally:
-            del self._reserved[name]
         if name in service.topics:
             service.topics[name] = service.topics[name]._replace(replicas=grown.replicas)
             service.states.created(writes)
@@ -212,12 +214,7 @@ class Topics:
         service = self._service
         store = service.host.store
         topic = service.topics[name]
-        if name in self._reserved:
-            raise RefusedError(
-                ErrorCode.INVALID_REQUEST, f"The topic {name} is being changed by another request."
-            )
-        self._reserved[name] = None
-        try:
+        with self._reserving(name):
             numbers = sorted(map(int, await store.children(paths.partitions(name))))
             partitions = [TopicPartition(name, number) for number in numbers]
             wanted = _nodes_of(name, partitions)
@@ -228,8 +225,6 @@ class Topics:
             present = [path for path, node in zip(wanted, nodes, strict=True) if node is not None]
             deletions = [Delete(path) for path in present]
             await service.writer.write(*deletions, Set(paths.CONFIG_CHANGES, CHANGED))
-        finally:
-            del self._reserved[name]
         del service.topics[name], service.topic_names[topic.topic_id]
         service.topic_configs.pop(name, None)
         gone = GoneTopic(name, topic.topic_id)

@@ -51,8 +51,8 @@ def is_throttled(partition: Partition, follower: BrokerId, *, at_leader: bool) -
 
     Each side looks up its own broker in its own list, as in Kafka.
     """
-    topic, replica = partition.settings.topic, partition.replica
-    throttled = topic.leader_throttled if at_leader else topic.follower_throttled
+    settings, replica = partition.settings, partition.replica
+    throttled = settings.leader_throttled if at_leader else settings.follower_throttled
     if not throttled.entries or not throttled.has(partition.name.partition, replica.broker):
         return False
     role, state = replica.role, partition.state

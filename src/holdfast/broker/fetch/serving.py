@@ -27,12 +27,11 @@ from holdfast.protocol.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
     FetchEpochEndOffset,
-    FetchLeaderIdAndEpoch,
-    FetchNodeEndpoint,
     FetchPartitionData,
     FetchRequest,
     FetchResponse,
 )
+from holdfast.protocol.messages.leader_hints import LeaderIdAndEpoch
 from holdfast.storage import LogOfflineError, OffsetOutOfRangeError, aborted_transactions
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ class FetchServing:
             else FetchableTopicResponse(topic_id=topic, partitions=partitions)
             for topic, partitions in topics.items()
         ]
-        endpoints = leader_endpoints(self._parts.metadata, topics.values(), FetchNodeEndpoint)
+        endpoints = leader_endpoints(self._parts.metadata, topics.values())
         self._call.answer(
             FetchResponse(
                 session_id=self._session.id, responses=responses, node_endpoints=endpoints
@@ -200,5 +199,5 @@ class FetchServing:
             known = self._parts.metadata.leader_of(*reader.place)
             if known is not None:
                 leader, epoch = known
-                data.current_leader = FetchLeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
+                data.current_leader = LeaderIdAndEpoch(leader_id=leader, leader_epoch=epoch)
         return data

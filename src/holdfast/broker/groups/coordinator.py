@@ -6,7 +6,8 @@ The core's `Groups` makes all decisions; the shards of the base class drive it.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, Final
 
 from holdfast.broker.coordinator import CoordinatorKind, CoordinatorParts, CoordinatorShards
@@ -44,10 +45,6 @@ class GroupCoordinator(CoordinatorShards[Groups]):
             caller.group_id, lambda groups, now_ms: groups.heartbeat(caller, now_ms)
         )
 
-    def all_groups(self) -> Iterator[Groups]:
-        """One for each partition that we lead."""
-        return self.states()
-
     def new_member_id(self, name: str) -> str:
         """A unique member id."""
         drawn = new_uuid(self._rng)
@@ -66,12 +63,5 @@ def _answer(effect: Any) -> None:
 
 
 def _group_settings(settings: BrokerSettings) -> GroupSettings:
-    return GroupSettings(
-        group_min_session_timeout_ms=settings.group_min_session_timeout_ms,
-        group_max_session_timeout_ms=settings.group_max_session_timeout_ms,
-        group_initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
-        group_max_size=settings.group_max_size,
-        offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
-        offsets_retention_minutes=settings.offsets_retention_minutes,
-        offsets_retention_check_interval_ms=settings.offsets_retention_check_interval_ms,
-    )
+    names = [one.name for one in fields(GroupSettings)]
+    return GroupSettings(**{name: getattr(settings, name) for name in names})

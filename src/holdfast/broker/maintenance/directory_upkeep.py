@@ -84,7 +84,7 @@ class DirectoryUpkeep:
             write = directory.checkpoint(self._replicas.high_watermarks())
             try:
                 await self._wait(write.work.flush)
-                directory.put_in_place(write)
+                directory.checkpoints.put_in_place(write)
             finally:
                 write.work.close()
             await self._wait(write.work.flush_names)

@@ -5,25 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_config
 from holdfast.broker.settings import BrokerSettings, Layers, TopicConfigs, TopicSettings
 from holdfast.coordination import Store, paths
-from holdfast.core import Settings
 from holdfast.model import BrokerId
-from holdfast.protocol.records import Compression, Rules
-from holdfast.storage import LogSettings
-
-
-class TopicConfig(NamedTuple):
-    """The effective settings of one topic."""
-
-    log: LogSettings
-    core: Settings
-    records: Rules
-    topic: TopicSettings
 
 
 class Configs:
@@ -37,11 +24,11 @@ class Configs:
         self.settings = BrokerSettings.of(layers)
         self.topics: dict[str, Mapping[str, str]] = {}
         """The settings that each topic overrides."""
-        self._topic_configs: dict[str, TopicConfig] = {}
-        self._common: TopicConfig | None = None
+        self._topic_configs: dict[str, TopicSettings] = {}
+        self._common: TopicSettings | None = None
         """For all topics without overrides."""
 
-    def of_topic(self, name: str) -> TopicConfig:
+    def of_topic(self, name: str) -> TopicSettings:
         """The effective settings of a topic."""
         own = self.topics.get(name)
         if own is None:
@@ -53,22 +40,8 @@ class Configs:
             config = self._topic_configs[name] = self._choose(own)
         return config
 
-    def _choose(self, own: Mapping[str, str]) -> TopicConfig:
-        configs = self.topic_configs(own)
-        topic = configs.settings(self.settings)
-        rules = Rules(
-            max_message_bytes=topic.log.max_message_bytes,
-            is_append_time=topic.stamps_append_time,
-            timestamp_before_max_ms=topic.message_timestamp_before_max_ms,
-            timestamp_after_max_ms=topic.message_timestamp_after_max_ms,
-            needs_keys=topic.log.is_compacted,
-            compression=_codec(configs.value("compression.type")),
-        )
-        return TopicConfig(topic.log, topic.replica, rules, topic)
-
-    def topic_configs(self, own: Mapping[str, str]) -> TopicConfigs:
-        """A topic's own settings over this broker's."""
-        return TopicConfigs(own, self.layers)
+    def _choose(self, own: Mapping[str, str]) -> TopicSettings:
+        return TopicConfigs(own, self.layers).settings(self.settings)
 
     async def reload(self, store: Store) -> list[str] | None:
         """Read the store; returns the topics whose settings changed, None for all."""
@@ -112,10 +85,3 @@ class Configs:
         except DamagedNodeError as error:
             self._log.error("settings ignored", error=str(error))
             return {}
-
-
-def _codec(name: str) -> int | None:
-    """compression.type: the codec of stored batches; None for the producer's."""
-    if name == "producer":
-        return None
-    return Compression.NONE if name == "uncompressed" else Compression[name.upper()]

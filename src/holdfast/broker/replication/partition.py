@@ -53,7 +53,7 @@ from holdfast.protocol.records import (
 from holdfast.storage import Log, LogOfflineError, read, span_of
 
 if TYPE_CHECKING:
-    from holdfast.broker.metadata.dynamic_configs import TopicConfig
+    from holdfast.broker.settings import TopicSettings
     from holdfast.core import FetchSession, Reader
 
 
@@ -93,7 +93,7 @@ class Partition:
         topic_id: bytes,
         replica: Replica,
         log: Log,
-        settings: TopicConfig,
+        settings: TopicSettings,
     ) -> None:
         self.host = host
         self.name = name
@@ -292,7 +292,7 @@ class Partition:
         for session in tuple(self.sessions):
             session.removed(self)
 
-    def use(self, settings: TopicConfig) -> None:
+    def use(self, settings: TopicSettings) -> None:
         """The topic's settings have changed."""
         self.settings = settings
         self.log.settings = settings.log

@@ -6,7 +6,6 @@ on top of its broker's `Layers`. The tables of all settings are text files in `d
 
 from holdfast.broker.settings.config_changes import (
     Alteration,
-    ConfigRefusedError,
     Operation,
     alter_broker,
     alter_cluster,
@@ -24,7 +23,7 @@ from holdfast.broker.settings.config_descriptions import (
     describe_topic,
 )
 from holdfast.broker.settings.definition_tables import BROKER, TOPIC, nearest_name
-from holdfast.broker.settings.java_properties import PropertiesError, Property, read_properties
+from holdfast.broker.settings.java_properties import PropertiesError, read_properties
 from holdfast.broker.settings.layers import Found, Layers, Source
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.settings.server_properties import (
@@ -34,10 +33,8 @@ from holdfast.broker.settings.server_properties import (
     load,
     load_file,
 )
-from holdfast.broker.settings.setting import Change, Kind, Scope, Setting, Value
+from holdfast.broker.settings.setting import Change, Kind, Setting, Value
 from holdfast.broker.settings.topic_settings import (
-    Effective,
-    ThrottledReplicas,
     TopicConfigs,
     TopicSettings,
     flush_rule,
@@ -50,9 +47,7 @@ __all__ = [
     "Alteration",
     "BrokerSettings",
     "Change",
-    "ConfigRefusedError",
     "DescribedConfig",
-    "Effective",
     "Endpoint",
     "Found",
     "Kind",
@@ -61,13 +56,10 @@ __all__ = [
     "Operation",
     "Problem",
     "PropertiesError",
-    "Property",
-    "Scope",
     "Setting",
     "SettingsError",
     "Source",
     "Synonym",
-    "ThrottledReplicas",
     "TopicConfigs",
     "TopicSettings",
     "Value",

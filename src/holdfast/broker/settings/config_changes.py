@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import NamedTuple
 
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.settings.cross_checks import conflicts
 from holdfast.broker.settings.definition_tables import BROKER, FIXED, TOPIC, nearest_name
 from holdfast.broker.settings.layers import Layers
@@ -18,15 +19,6 @@ from holdfast.broker.settings.setting import Change, Kind, Setting, value_text
 from holdfast.broker.settings.topic_settings import TopicConfigs
 from holdfast.broker.settings.typed_settings import PARSED
 from holdfast.model import ErrorCode
-
-
-class ConfigRefusedError(Exception):
-    """A refused change: the error code and the message of the answer."""
-
-    def __init__(self, code: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
 
 
 class Operation(IntEnum):
@@ -62,7 +54,7 @@ class _Resource:
         if found is None:
             meant = nearest_name(name, self.known)
             hint = f"; did you mean {meant}?" if meant else ""
-            raise ConfigRefusedError(self.code, f"Unknown {self.kind} config name: {name}{hint}")
+            raise RefusedError(self.code, f"Unknown {self.kind} config name: {name}{hint}")
         return found
 
     def checked(self, name: str, text: str) -> str:
@@ -72,7 +64,7 @@ class _Resource:
         except ValueError as error:
             shown = "[hidden]" if setting.is_sensitive else text
             message = f"Invalid value {shown} for configuration {name}: {error}"
-            raise ConfigRefusedError(self.code, message) from None
+            raise RefusedError(self.code, message) from None
         return text
 
     def after(self, own: Mapping[str, str], alterations: Iterable[Alteration]) -> dict[str, str]:
@@ -105,7 +97,7 @@ class _Resource:
         word = Operation(operation).name
         if setting.kind is not Kind.LIST:
             message = f"Can't {word} to key {name} because its type is not LIST."
-            raise ConfigRefusedError(ErrorCode.INVALID_CONFIG, message)
+            raise RefusedError(ErrorCode.INVALID_CONFIG, message)
         return self._list_after(name, own, value, appends=operation == Operation.APPEND)
 
     def _list_after(self, name: str, own: str | None, value: str, *, appends: bool) -> str:
@@ -117,22 +109,22 @@ class _Resource:
 
 
 def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """Check all settings of a topic, from CreateTopics or AlterConfigs; ConfigRefusedError."""
+    """Check all settings of a topic, from CreateTopics or AlterConfigs; RefusedError."""
     missing = [name for name, value in configs.items() if value is None]
     if missing:
         text = f"Null value not supported for topic configs: {','.join(missing)}"
-        raise ConfigRefusedError(ErrorCode.INVALID_CONFIG, text)
+        raise RefusedError(ErrorCode.INVALID_CONFIG, text)
     topic = _topic(TopicConfigs())
     return _together({n: topic.checked(n, text) for n, text in configs.items() if text is not None})
 
 
 def alter_topic(topic: TopicConfigs, alterations: Iterable[Alteration]) -> dict[str, str]:
-    """A topic's own settings after IncrementalAlterConfigs; ConfigRefusedError."""
+    """A topic's own settings after IncrementalAlterConfigs; RefusedError."""
     return _together(_topic(topic).after(topic.own, alterations))
 
 
 def alter_broker(layers: Layers, alterations: Iterable[Alteration]) -> Layers:
-    """One broker's layers after IncrementalAlterConfigs; ConfigRefusedError."""
+    """One broker's layers after IncrementalAlterConfigs; RefusedError."""
     changed = _broker(layers).after(layers.broker, _allowed(alterations, for_all=False))
     return _possible(replace(layers, broker=changed))
 
@@ -216,7 +208,7 @@ def _together(own: dict[str, str]) -> dict[str, str]:
     least, most = configs.value("min.compaction.lag.ms"), configs.value("max.compaction.lag.ms")
     if least > most:
         text = f"min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
-        raise ConfigRefusedError(ErrorCode.INVALID_CONFIG, f"conflict topic config setting {text}")
+        raise RefusedError(ErrorCode.INVALID_CONFIG, f"conflict topic config setting {text}")
     return own
 
 
@@ -224,5 +216,5 @@ def _parts(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",")) if text else ()
 
 
-def _bad_request(message: str) -> ConfigRefusedError:
-    return ConfigRefusedError(ErrorCode.INVALID_REQUEST, message)
+def _bad_request(message: str) -> RefusedError:
+    return RefusedError(ErrorCode.INVALID_REQUEST, message)

@@ -13,7 +13,6 @@ from holdfast.broker.settings.setting import (
     Allowed,
     Change,
     Kind,
-    Scope,
     Setting,
     Value,
     value_text,
@@ -96,7 +95,6 @@ def describe_group(layers: Layers, names: Collection[str] | None = None) -> list
 def _own_of_group(name: str, kind: Kind, default: str) -> Setting:
     return Setting(
         name=name,
-        scope=Scope.BROKER,
         kind=kind,
         default=default,
         is_required=False,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from types import MappingProxyType
 
-from holdfast.broker.settings.setting import Allowed, Change, Kind, Scope, Setting
+from holdfast.broker.settings.setting import Allowed, Change, Kind, Setting
 
 AREAS = (
     "holdfast",
@@ -52,7 +52,6 @@ def _read(area: str) -> Iterator[Setting]:
         assert test, name
         yield Setting(
             name=name,
-            scope=Scope.TOPIC if change == Change.TOPIC.value else Scope.BROKER,
             kind=Kind[kind.upper()],
             default=None if default in ("null", "required") else default,
             is_required=default == "required",
@@ -66,10 +65,10 @@ def _read(area: str) -> Iterator[Setting]:
 
 _ALL = tuple(setting for area in AREAS for setting in _read(area))
 BROKER: Mapping[str, Setting] = MappingProxyType(
-    {setting.name: setting for setting in _ALL if setting.scope is Scope.BROKER}
+    {setting.name: setting for setting in _ALL if setting.change is not Change.TOPIC}
 )
 TOPIC: Mapping[str, Setting] = MappingProxyType(
-    {setting.name: setting for setting in _ALL if setting.scope is Scope.TOPIC}
+    {setting.name: setting for setting in _ALL if setting.change is Change.TOPIC}
 )
 
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from holdfast.broker.settings.definition_tables import BROKER
 from holdfast.broker.settings.setting import Value
-from holdfast.storage import BROKER_NAMES
 
 
 class Source(IntEnum):
@@ -77,29 +76,47 @@ class Unit(NamedTuple):
     worth: int
 
 
-def _broker_names() -> dict[str, tuple[Unit, ...]]:
-    names = {
-        attribute.replace("_", "."): tuple(Unit(*pair) for pair in pairs)
-        for attribute, pairs in BROKER_NAMES.items()
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "segment.bytes": ("log.segment.bytes",),
+    "segment.ms": ("log.roll.ms", "log.roll.hours"),
+    "segment.jitter.ms": ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    "segment.index.bytes": ("log.index.size.max.bytes",),
+    "index.interval.bytes": ("log.index.interval.bytes",),
+    "flush.messages": ("log.flush.interval.messages",),
+    "flush.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+    "retention.ms": ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+    "retention.bytes": ("log.retention.bytes",),
+    "cleanup.policy": ("log.cleanup.policy",),
+    "delete.retention.ms": ("log.cleaner.delete.retention.ms",),
+    "min.compaction.lag.ms": ("log.cleaner.min.compaction.lag.ms",),
+    "max.compaction.lag.ms": ("log.cleaner.max.compaction.lag.ms",),
+    "min.cleanable.dirty.ratio": ("log.cleaner.min.cleanable.ratio",),
+    "file.delete.delay.ms": ("log.segment.delete.delay.ms",),
+    "max.message.bytes": ("message.max.bytes",),
+    "unclean.leader.election.enable": ("unclean.leader.election.enable",),
+    "min.insync.replicas": ("min.insync.replicas",),
+    "compression.type": ("compression.type",),
+    "compression.gzip.level": ("compression.gzip.level",),
+    "compression.lz4.level": ("compression.lz4.level",),
+    "compression.zstd.level": ("compression.zstd.level",),
+    "message.timestamp.type": ("log.message.timestamp.type",),
+    "message.timestamp.before.max.ms": ("log.message.timestamp.before.max.ms",),
+    "message.timestamp.after.max.ms": ("log.message.timestamp.after.max.ms",),
+    "message.timestamp.difference.max.ms": ("log.message.timestamp.difference.max.ms",),
+    "message.downconversion.enable": ("log.message.downconversion.enable",),
+    "message.format.version": ("log.message.format.version",),
+    "preallocate": ("log.preallocate",),
+    "local.retention.ms": ("log.local.retention.ms",),
+    "local.retention.bytes": ("log.local.retention.bytes",),
+}
+_WORTH_MS: Mapping[str, int] = {"minutes": 60_000, "hours": 3_600_000}
+
+TOPIC_SYNONYMS: Mapping[str, tuple[Unit, ...]] = MappingProxyType(
+    {
+        name: tuple(Unit(one, _WORTH_MS.get(one.rpartition(".")[2], 1)) for one in synonyms)
+        for name, synonyms in _SYNONYMS.items()
     }
-    # Not a topic's setting in Kafka; storage has it per log.
-    del names["producer.id.expiration.ms"]
-    for name in ("unclean.leader.election.enable", "min.insync.replicas", "compression.type"):
-        names[name] = (Unit(name, 1),)
-    for codec in ("gzip", "lz4", "zstd"):
-        names[f"compression.{codec}.level"] = (Unit(f"compression.{codec}.level", 1),)
-    for name in ("type", "before.max.ms", "after.max.ms", "difference.max.ms"):
-        names[f"message.timestamp.{name}"] = (Unit(f"log.message.timestamp.{name}", 1),)
-    for name in ("preallocate", "local.retention.ms", "local.retention.bytes"):
-        names[name] = (Unit(f"log.{name}", 1),)
-    for name in ("message.downconversion.enable", "message.format.version"):
-        names[name] = (Unit(f"log.{name}", 1),)
-    jitter = (Unit("log.roll.jitter.ms", 1), Unit("log.roll.jitter.hours", 3_600_000))
-    names["segment.jitter.ms"] = jitter
-    return names
-
-
-TOPIC_SYNONYMS: Mapping[str, tuple[Unit, ...]] = MappingProxyType(_broker_names())
+)
 """A topic's setting and the broker's settings it falls back to, the finest unit first."""
 
 

@@ -40,13 +40,6 @@ class Kind(Enum):
         return self.name.lower()
 
 
-class Scope(Enum):
-    """What a setting belongs to."""
-
-    BROKER = "broker"
-    TOPIC = "topic"
-
-
 class Change(Enum):
     """Whether a setting can be changed at run time, and for which brokers."""
 
@@ -131,7 +124,6 @@ class Setting:
     """One line of the tables."""
 
     name: str
-    scope: Scope
     kind: Kind
     default: str | None
     """None: no default; the meaning explains that."""

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from holdfast.broker.settings.definition_tables import BROKER, TOPIC
 from holdfast.broker.settings.layers import TOPIC_SYNONYMS, Found, Layers, Source
-from holdfast.broker.settings.setting import Value, value_text
+from holdfast.broker.settings.setting import Value
 from holdfast.broker.settings.typed_settings import BrokerSettings
 from holdfast.core import FlushRule, ReadRule, Settings
-from holdfast.storage import LogSettings, log_settings
+from holdfast.protocol.records import Compression, Rules
+from holdfast.storage import LogSettings
 
 _NEVER = 2**63 - 1
 """flush.messages and flush.ms: the page cache decides."""
@@ -41,16 +42,12 @@ class ThrottledReplicas:
         return "*" in self.entries or f"{partition}:{broker}" in self.entries
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicSettings:
-    """A topic's typed settings."""
+class TopicSettings(NamedTuple):
+    """A topic's typed settings, each part for its user."""
 
     log: LogSettings
-    replica: Settings
-    stamps_append_time: bool
-    """message.timestamp.type is LogAppendTime."""
-    message_timestamp_before_max_ms: int
-    message_timestamp_after_max_ms: int
+    core: Settings
+    records: Rules
     leader_throttled: ThrottledReplicas
     follower_throttled: ThrottledReplicas
 
@@ -84,17 +81,14 @@ class TopicConfigs:
 
     def log_settings(self) -> LogSettings:
         """The settings of storage."""
-        texts = {
-            name: value_text(self.value(name))
-            for name in (one.name.replace("_", ".") for one in fields(LogSettings))
-            if name in TOPIC
-        }
-        expiration = value_text(self.layers.value("producer.id.expiration.ms"))
-        texts["producer.id.expiration.ms"] = expiration
-        small = value_text(self.value("internal.segment.bytes"))
+        names = {one.name: one.name.replace("_", ".") for one in fields(LogSettings)}
+        chosen = {field: self.value(name) for field, name in names.items() if name in TOPIC}
+        # Not a topic's setting in Kafka; storage has it per log.
+        chosen["producer_id_expiration_ms"] = self.layers.value("producer.id.expiration.ms")
+        small = self.value("internal.segment.bytes")
         if small is not None:
-            texts["segment.bytes"] = small
-        return log_settings({name: text for name, text in texts.items() if text is not None}, {})
+            chosen["segment_bytes"] = small
+        return LogSettings(**chosen)
 
     def replica_settings(self, broker: BrokerSettings) -> Settings:
         """The settings of the core."""
@@ -111,18 +105,26 @@ class TopicConfigs:
             read_rule=ReadRule.ANY_REPLICA if nearest else ReadRule.LEADER_ONLY,
         )
 
+    def record_rules(self, log: LogSettings) -> Rules:
+        """What producers may send."""
+        return Rules(
+            max_message_bytes=log.max_message_bytes,
+            is_append_time=self.value("message.timestamp.type") == "LogAppendTime",
+            timestamp_before_max_ms=self.value("message.timestamp.before.max.ms"),
+            timestamp_after_max_ms=self.value("message.timestamp.after.max.ms"),
+            needs_keys=log.is_compacted,
+            compression=_codec(self.value("compression.type")),
+        )
+
     def settings(self, broker: BrokerSettings) -> TopicSettings:
         """All settings that act. `broker` has the settings from the same layers."""
+        log = self.log_settings()
         return TopicSettings(
-            log=self.log_settings(),
-            replica=self.replica_settings(broker),
-            stamps_append_time=self.value("message.timestamp.type") == "LogAppendTime",
-            message_timestamp_before_max_ms=self.value("message.timestamp.before.max.ms"),
-            message_timestamp_after_max_ms=self.value("message.timestamp.after.max.ms"),
-            leader_throttled=ThrottledReplicas(self.value("leader.replication.throttled.replicas")),
-            follower_throttled=ThrottledReplicas(
-                self.value("follower.replication.throttled.replicas")
-            ),
+            log,
+            self.replica_settings(broker),
+            self.record_rules(log),
+            ThrottledReplicas(self.value("leader.replication.throttled.replicas")),
+            ThrottledReplicas(self.value("follower.replication.throttled.replicas")),
         )
 
 
@@ -143,3 +145,10 @@ def _in_topic_units(value: Value, worth: int) -> Value:
     if worth > 1 and isinstance(value, int) and value >= 0:
         return value * worth
     return value
+
+
+def _codec(name: str) -> int | None:
+    """compression.type: the codec of stored batches; None for the producer's."""
+    if name == "producer":
+        return None
+    return Compression.NONE if name == "uncompressed" else Compression[name.upper()]

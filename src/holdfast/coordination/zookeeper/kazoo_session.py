@@ -186,49 +186,41 @@ class ZooKeeperSession:
         self._client.set_hosts(self._hosts)
 
     def get(self, path: str, done: Callable[[Node | StoreError | None], None]) -> None:
-        def finish(result: IAsyncResult) -> None:
-            match result.exception:
-                case None:
-                    data, stat = result.value
-                    done(_node(data, stat))
-                case NoNodeError():
-                    done(None)
-                case error:
-                    done(self._translated(error))
-
-        self._client.get_async(path).rawlink(finish)
+        self._answer(self._client.get_async(path), done, lambda found: _node(*found), None)
 
     def catch_up(self, done: Callable[[StoreError | None], None]) -> None:
         """Make our server catch up with the leader of the ensemble before our next read."""
-
-        def finish(result: IAsyncResult) -> None:
-            done(None if result.exception is None else self._translated(result.exception))
-
-        self._client.sync_async("/").rawlink(finish)
+        self._answer(self._client.sync_async("/"), done, lambda _: None)
 
     def children(self, path: str, done: Callable[[list[str] | StoreError], None]) -> None:
-        def finish(result: IAsyncResult) -> None:
-            match result.exception:
-                case None:
-                    done(sorted(result.value))
-                case NoNodeError():
-                    done([])
-                case error:
-                    done(self._translated(error))
-
-        self._client.get_children_async(path).rawlink(finish)
+        self._answer(self._client.get_children_async(path), done, sorted, [])
 
     def commit(self, transaction: Transaction, done: Callable[[Outcome], None]) -> None:
-        def finish(result: IAsyncResult) -> None:
-            if result.exception is not None:
-                done(self._translated(result.exception))
-            else:
-                change, *results = result.value
-                done(self._outcome(transaction, change, results))
-
         result = self._client.handler.async_result()
         requests = [self._request(operation) for operation in transaction]
         self._client._call(Multi(requests), result)
+        self._answer(result, done, lambda answer: self._outcome(transaction, *answer))
+
+    def _answer(
+        self,
+        result: IAsyncResult,
+        done: Callable[[Any], None],
+        read: Callable[[Any], object],
+        missing: object = ...,
+    ) -> None:
+        """Call `done` with what `read` makes of the result, with `missing` if there is no such
+        node, or with an error.
+        """
+
+        def finish(result: IAsyncResult) -> None:
+            match result.exception:
+                case None:
+                    done(read(result.value))
+                case NoNodeError() if missing is not ...:
+                    done(missing)
+                case error:
+                    done(self._translated(error))
+
         result.rawlink(finish)
 
     def arm(self, path: str) -> None:
@@ -263,7 +255,7 @@ class ZooKeeperSession:
             case Check():
                 return serialization.CheckVersion(path, version)
 
-    def _outcome(self, transaction: Transaction, change: int, results: list[object]) -> Outcome:
+    def _outcome(self, transaction: Transaction, change: int, *results: object) -> Outcome:
         nodes = []
         for operation, result in zip(transaction, results, strict=True):
             match operation, result:

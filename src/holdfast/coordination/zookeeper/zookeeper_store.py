@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.coordination.availability import check_zookeeper
@@ -79,7 +80,7 @@ class ZooKeeperStore(Store):
     async def get_many(self, paths: Sequence[str]) -> list[Node | None]:
         assert all(is_path(path) for path in paths), paths
         session = self._reachable()
-        found = [self._asked(_get(session, path)) for path in paths]
+        found = [self._asked(partial(session.get, path)) for path in paths]
         return [_raised(answer) for answer in await asyncio.gather(*found)]
 
     async def get_newest(self, paths: Sequence[str]) -> list[Node | None]:
@@ -92,7 +93,7 @@ class ZooKeeperStore(Store):
     async def children(self, path: str) -> list[str]:
         assert is_path(path), path
         session = self._reachable()
-        return _raised(await self._asked(lambda done: session.children(path, done)))
+        return _raised(await self._asked(partial(session.children, path)))
 
     async def commit_all(self, transactions: Sequence[Transaction]) -> list[Outcome]:
         assert all(is_path(step.path) for steps in transactions for step in steps), transactions
@@ -100,9 +101,10 @@ class ZooKeeperStore(Store):
             session = self._reachable()
         except StoreError as error:
             return [error] * len(transactions)
-        return await asyncio.gather(
-            *(self._asked(_commit(session, transaction)) for transaction in transactions)
-        )
+        asks: list[Ask[tuple[Node, ...]]] = [
+            partial(session.commit, transaction) for transaction in transactions
+        ]
+        return await asyncio.gather(*map(self._asked, asks))
 
     def watch(self, path: str, callback: WatchCallback) -> Watch:
         watch = super().watch(path, callback)
@@ -172,14 +174,6 @@ class ZooKeeperStore(Store):
         """Run a callback on the event loop, for kazoo's threads; not if the loop is closed."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(callback, *arguments)
-
-
-def _get(session: ZooKeeperSession, path: str) -> Ask[Node | None]:
-    return lambda done: session.get(path, done)
-
-
-def _commit(session: ZooKeeperSession, transaction: Transaction) -> Ask[tuple[Node, ...]]:
-    return lambda done: session.commit(transaction, done)
 
 
 def _settle(future: asyncio.Future[T], answer: T) -> None:

@@ -8,7 +8,7 @@ commits it.
 """
 
 from holdfast.core.coordinator import Persist, Phase
-from holdfast.core.groups.descriptions import FetchedOffsets, GroupView, ListedGroup, MemberView
+from holdfast.core.groups.descriptions import FetchedOffsets, GroupView, MemberView
 from holdfast.core.groups.effects import (
     AnswerCommit,
     AnswerDelete,
@@ -20,16 +20,13 @@ from holdfast.core.groups.effects import (
     Effects,
     JoinAnswer,
     JoinedMember,
-    LeftMember,
     Record,
 )
-from holdfast.core.groups.group import Group, TopicsOf
+from holdfast.core.groups.group import Group
 from holdfast.core.groups.group_settings import NEW_MEMBER_JOIN_TIMEOUT_MS, GroupSettings
 from holdfast.core.groups.group_states import MOVES, GroupState
 from holdfast.core.groups.groups import Groups
 from holdfast.core.groups.requests import (
-    NO_GENERATION,
-    NO_MEMBER,
     Caller,
     Commit,
     Join,
@@ -41,8 +38,6 @@ from holdfast.core.groups.requests import (
 __all__ = [
     "MOVES",
     "NEW_MEMBER_JOIN_TIMEOUT_MS",
-    "NO_GENERATION",
-    "NO_MEMBER",
     "AnswerCommit",
     "AnswerDelete",
     "AnswerJoin",
@@ -63,13 +58,10 @@ __all__ = [
     "JoinAnswer",
     "JoinedMember",
     "Leaver",
-    "LeftMember",
-    "ListedGroup",
     "MemberProtocol",
     "MemberView",
     "Persist",
     "Phase",
     "Record",
     "Sync",
-    "TopicsOf",
 ]

@@ -74,7 +74,7 @@ class Groups:
         return self._groups.get(group_id)
 
     def _turn(self, now_ms: int) -> Turn:
-        return Turn(self._journal, self.settings, now_ms)
+        return Turn(self._journal, self.settings, self._topics_of, now_ms)
 
     def _end(self, turn: Turn, group: Group | None = None) -> Effects:
         """What a call asks for; the group it was about gets its next deadline noted."""
@@ -123,7 +123,7 @@ class Groups:
             for member in group.members.values():
                 member.seen(now_ms)
             if len(group.members) > self.settings.group_max_size:
-                rebalance.prepare_rebalance(turn, group, self._topics_of)
+                rebalance.prepare_rebalance(turn, group)
             self._deadlines.note(group.group_id, group.next_deadline_ms())
         return tuple(turn.effects)
 
@@ -145,7 +145,7 @@ class Groups:
         if self.phase is Phase.GONE:
             return ()
         turn = self._turn(now_ms)
-        for group in settle(turn, self._groups, self._writes, token, error, self._topics_of):
+        for group in settle(turn, self._groups, self._writes, token, error):
             self._deadlines.note(group.group_id, group.next_deadline_ms())
         return tuple(turn.effects)
 
@@ -168,12 +168,10 @@ class Groups:
         if error:
             join_group.refuse(turn, waiter, error, request.member_id)
             return self._end(turn)
-        newborn = Group(request.group_id, now_ms) if group is None else None
-        group = group or newborn
-        assert group is not None
-        join_group.join(turn, group, request, waiter, self._topics_of)
-        if newborn is not None and (newborn.members or newborn.pending_members):
-            self._groups[request.group_id] = newborn
+        group = group or Group(request.group_id, now_ms)
+        join_group.join(turn, group, request, waiter)
+        if group.members or group.pending_members:
+            self._groups[request.group_id] = group
         return self._end(turn, self._groups.get(request.group_id))
 
     def sync(self, request: Sync, waiter: object, now_ms: int) -> Effects:
@@ -212,7 +210,7 @@ class Groups:
         if error or group is None:
             turn.add(AnswerLeave(waiter, error or ErrorCode.UNKNOWN_MEMBER_ID))
             return self._end(turn)
-        leave_group.leave(turn, group, tuple(leavers), waiter, self._topics_of)
+        leave_group.leave(turn, group, tuple(leavers), waiter)
         return self._end(turn, group)
 
     # Offsets.
@@ -311,12 +309,12 @@ class Groups:
         return tuple(turn.effects)
 
     def _tick_group(self, turn: Turn, group: Group) -> None:
-        leave_group.sessions_ended(turn, group, self._topics_of)
+        leave_group.sessions_ended(turn, group)
         now_ms = turn.now_ms
         if group.join_deadline_ms is not None and group.join_deadline_ms <= now_ms:
-            rebalance.join_deadline_came(turn, group, self._topics_of)
+            rebalance.join_deadline_came(turn, group)
         if group.sync_deadline_ms is not None and group.sync_deadline_ms <= now_ms:
-            rebalance.sync_deadline_came(turn, group, self._topics_of)
+            rebalance.sync_deadline_came(turn, group)
 
     def check_invariants(self) -> None:
         """What must hold after every call of an ACTIVE coordinator."""

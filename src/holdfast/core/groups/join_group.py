@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from holdfast.core.coordinator import MAY_STILL_COMMIT
 from holdfast.core.groups.effects import AnswerJoin, JoinAnswer
-from holdfast.core.groups.group import Group, TopicsOf
+from holdfast.core.groups.group import Group
 from holdfast.core.groups.group_settings import NEW_MEMBER_JOIN_TIMEOUT_MS
 from holdfast.core.groups.group_states import GroupState
 from holdfast.core.groups.member import GroupMember, distinct
@@ -38,7 +38,7 @@ def refuse(turn: Turn, waiter: object, error: ErrorCode, member_id: str = NO_MEM
     turn.add(AnswerJoin(waiter, JoinAnswer(error, member_id)))
 
 
-def join(turn: Turn, group: Group, request: Join, waiter: object, topics_of: TopicsOf) -> None:
+def join(turn: Turn, group: Group, request: Join, waiter: object) -> None:
     """A JoinGroup for a group that exists."""
     member_id = request.member_id
     names = [protocol.name for protocol in request.protocols]
@@ -47,15 +47,15 @@ def join(turn: Turn, group: Group, request: Join, waiter: object, topics_of: Top
     elif not _has_room(turn, group, request):
         group.remove(member_id)
         refuse(turn, waiter, ErrorCode.GROUP_MAX_SIZE_REACHED)
-        maybe_complete_join(turn, group, topics_of)
+        maybe_complete_join(turn, group)
     elif not group.supports(request.protocol_type, names):
         refuse(turn, waiter, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id)
     elif member_id == NO_MEMBER:
-        _join_as_nobody(turn, group, request, waiter, topics_of)
+        _join_as_nobody(turn, group, request, waiter)
     elif member_id in group.pending_members and request.group_instance_id is None:
-        _let_in(turn, group, request, member_id, waiter, topics_of)
+        _let_in(turn, group, request, member_id, waiter)
     else:
-        _join_again(turn, group, request, waiter, topics_of)
+        _join_again(turn, group, request, waiter)
 
 
 def _has_room(turn: Turn, group: Group, request: Join) -> bool:
@@ -73,23 +73,19 @@ def _has_room(turn: Turn, group: Group, request: Join) -> bool:
     return member is not None or group.state is GroupState.EMPTY or len(group.members) < limit
 
 
-def _join_as_nobody(
-    turn: Turn, group: Group, request: Join, waiter: object, topics_of: TopicsOf
-) -> None:
+def _join_as_nobody(turn: Turn, group: Group, request: Join, waiter: object) -> None:
     instance_id = request.group_instance_id
     if instance_id is not None and instance_id in group.static_members:
-        _come_back(turn, group, request, waiter, topics_of)
+        _come_back(turn, group, request, waiter)
     elif instance_id is None and request.requires_member_id:
         deadline_ms = turn.now_ms + request.session_timeout_ms
         group.pending_members[request.new_member_id] = deadline_ms
         refuse(turn, waiter, ErrorCode.MEMBER_ID_REQUIRED, request.new_member_id)
     else:
-        _let_in(turn, group, request, request.new_member_id, waiter, topics_of)
+        _let_in(turn, group, request, request.new_member_id, waiter)
 
 
-def _let_in(
-    turn: Turn, group: Group, request: Join, member_id: str, waiter: object, topics_of: TopicsOf
-) -> None:
+def _let_in(turn: Turn, group: Group, request: Join, member_id: str, waiter: object) -> None:
     member = GroupMember.joining(request, member_id)
     member.join_waiter = waiter
     member.session_deadline_ms = turn.now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS
@@ -98,12 +94,10 @@ def _let_in(
     group.add(member)
     if group.initial_delay is not None:
         group.initial_delay.has_newcomer = True
-    rebalance_or_complete(turn, group, topics_of)
+    rebalance_or_complete(turn, group)
 
 
-def _join_again(
-    turn: Turn, group: Group, request: Join, waiter: object, topics_of: TopicsOf
-) -> None:
+def _join_again(turn: Turn, group: Group, request: Join, waiter: object) -> None:
     """A JoinGroup with a member id."""
     error = group.find(request.member_id, request.group_instance_id)
     if error:
@@ -121,15 +115,13 @@ def _join_again(
         refuse(turn, member.join_waiter, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
     member.update(request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms)
     member.join_waiter = waiter
-    rebalance_or_complete(turn, group, topics_of)
+    rebalance_or_complete(turn, group)
 
 
 # Static members.
 
 
-def _come_back(
-    turn: Turn, group: Group, request: Join, waiter: object, topics_of: TopicsOf
-) -> None:
+def _come_back(turn: Turn, group: Group, request: Join, waiter: object) -> None:
     """A static member without its id replaces its old entry, which is fenced."""
     assert request.group_instance_id is not None
     old_id = group.static_members[request.group_instance_id]
@@ -148,9 +140,9 @@ def _come_back(
     new.join_waiter = waiter
     new.seen(turn.now_ms)
     if group.state is not GroupState.STABLE:
-        rebalance_or_complete(turn, group, topics_of)
+        rebalance_or_complete(turn, group)
     elif group.chosen_protocol() != group.protocol_name:
-        prepare_rebalance(turn, group, topics_of)
+        prepare_rebalance(turn, group)
     else:
         new.is_being_stored = True
         write = StaticMemberWrite(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.groups.effects import AnswerLeave, LeftMember
-from holdfast.core.groups.group import Group, TopicsOf
+from holdfast.core.groups.group import Group
 from holdfast.core.groups.group_states import GroupState
 from holdfast.core.groups.pending_writes import Turn
 from holdfast.core.groups.rebalance import (
@@ -16,9 +16,7 @@ from holdfast.core.groups.requests import NO_MEMBER, Leaver
 from holdfast.model import ErrorCode
 
 
-def leave(
-    turn: Turn, group: Group, leavers: tuple[Leaver, ...], waiter: object, topics_of: TopicsOf
-) -> None:
+def leave(turn: Turn, group: Group, leavers: tuple[Leaver, ...], waiter: object) -> None:
     """A LeaveGroup. All members leave together, with one rebalance for all of them."""
     if group.state is GroupState.DEAD:
         turn.add(AnswerLeave(waiter, ErrorCode.COORDINATOR_NOT_AVAILABLE))
@@ -27,9 +25,9 @@ def leave(
     left = tuple(_take_out(turn, group, each) for each in leavers)
     turn.add(AnswerLeave(waiter, ErrorCode.NONE, left))
     if len(group.members) < members_before:
-        rebalance_or_complete(turn, group, topics_of)
+        rebalance_or_complete(turn, group)
     else:
-        maybe_complete_join(turn, group, topics_of)
+        maybe_complete_join(turn, group)
 
 
 def _take_out(turn: Turn, group: Group, leaver: Leaver) -> LeftMember:
@@ -52,7 +50,7 @@ def _remove(turn: Turn, group: Group, member_id: str) -> None:
     dismiss(turn, member, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
-def sessions_ended(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
+def sessions_ended(turn: Turn, group: Group) -> None:
     """Remove members and pending members whose deadline has passed."""
     now_ms = turn.now_ms
     late = [each for each, deadline_ms in group.pending_members.items() if deadline_ms <= now_ms]
@@ -70,6 +68,6 @@ def sessions_ended(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
         silent += 1
         _remove(turn, group, member.member_id)
     if silent and group.may_rebalance:
-        prepare_rebalance(turn, group, topics_of)
+        prepare_rebalance(turn, group)
     elif silent or late:
-        maybe_complete_join(turn, group, topics_of)
+        maybe_complete_join(turn, group)

@@ -18,6 +18,7 @@ from holdfast.core.groups.effects import (
     Effect,
     Record,
 )
+from holdfast.core.groups.group import TopicsOf
 from holdfast.core.groups.group_settings import GroupSettings
 from holdfast.core.groups.requests import MemberProtocol
 from holdfast.model import ErrorCode, OffsetRecord
@@ -122,11 +123,14 @@ class Journal:
 class Turn:
     """One call: its time, and the effects it returns."""
 
-    __slots__ = ("effects", "journal", "now_ms", "settings")
+    __slots__ = ("effects", "journal", "now_ms", "settings", "topics_of")
 
-    def __init__(self, journal: Journal, settings: GroupSettings, now_ms: int) -> None:
+    def __init__(
+        self, journal: Journal, settings: GroupSettings, topics_of: TopicsOf, now_ms: int
+    ) -> None:
         self.journal = journal
         self.settings = settings
+        self.topics_of = topics_of
         self.now_ms = now_ms
         self.effects: list[Effect] = []
 

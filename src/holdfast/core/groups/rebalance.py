@@ -8,7 +8,7 @@ members, so that ten consumers that start together make one generation and not t
 from __future__ import annotations
 
 from holdfast.core.groups.effects import AnswerJoin, AnswerSync, JoinAnswer, JoinedMember
-from holdfast.core.groups.group import Group, InitialDelay, TopicsOf
+from holdfast.core.groups.group import Group, InitialDelay
 from holdfast.core.groups.group_states import GroupState
 from holdfast.core.groups.member import GroupMember
 from holdfast.core.groups.pending_writes import Turn
@@ -17,15 +17,15 @@ from holdfast.model import ErrorCode
 SHORTEST_PAUSE_MS = 1_000
 
 
-def rebalance_or_complete(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
+def rebalance_or_complete(turn: Turn, group: Group) -> None:
     """A member joined, left or changed: begin a rebalance, or check the one in progress."""
     if group.may_rebalance:
-        prepare_rebalance(turn, group, topics_of)
+        prepare_rebalance(turn, group)
     else:
-        maybe_complete_join(turn, group, topics_of)
+        maybe_complete_join(turn, group)
 
 
-def prepare_rebalance(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
+def prepare_rebalance(turn: Turn, group: Group) -> None:
     """Begin a rebalance: every member has to join again."""
     if group.state is GroupState.COMPLETING_REBALANCE:
         fail_syncs(turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -43,34 +43,34 @@ def prepare_rebalance(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
         group.initial_delay = InitialDelay(delay_ms, remaining_ms)
         group.join_deadline_ms = turn.now_ms + delay_ms
         if delay_ms == 0:
-            join_deadline_came(turn, group, topics_of)
+            join_deadline_came(turn, group)
     elif group.have_all_joined:
-        _complete_join(turn, group, topics_of)
+        _complete_join(turn, group)
     else:
         group.join_deadline_ms = turn.now_ms + group.rebalance_timeout_ms
 
 
-def maybe_complete_join(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
+def maybe_complete_join(turn: Turn, group: Group) -> None:
     """Begin the generation if all have joined and no initial delay is running."""
     if group.state is not GroupState.PREPARING_REBALANCE or not group.have_all_joined:
         return
     # Without members there is nothing to delay.
     if group.initial_delay is None or not group.members:
-        _complete_join(turn, group, topics_of)
+        _complete_join(turn, group)
 
 
-def join_deadline_came(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
+def join_deadline_came(turn: Turn, group: Group) -> None:
     """End the join phase, unless new members extend the initial delay."""
     delay = group.initial_delay
     if delay is None or not delay.has_newcomer or delay.remaining_ms == 0:
-        _complete_join(turn, group, topics_of)
+        _complete_join(turn, group)
         return
     longer_ms = min(turn.settings.group_initial_rebalance_delay_ms, delay.remaining_ms)
     group.initial_delay = InitialDelay(longer_ms, max(delay.remaining_ms - delay.delay_ms, 0))
     group.join_deadline_ms = turn.now_ms + longer_ms
 
 
-def sync_deadline_came(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
+def sync_deadline_came(turn: Turn, group: Group) -> None:
     """Remove members that joined but sent no SyncGroup."""
     group.sync_deadline_ms = None
     if not group.unsynced:
@@ -79,10 +79,10 @@ def sync_deadline_came(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
         removed = group.remove(member_id)
         assert removed is not None
         dismiss(turn, removed, ErrorCode.UNKNOWN_MEMBER_ID)
-    prepare_rebalance(turn, group, topics_of)
+    prepare_rebalance(turn, group)
 
 
-def _complete_join(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
+def _complete_join(turn: Turn, group: Group) -> None:
     group.join_deadline_ms = None
     group.initial_delay = None
     for member in tuple(group.members.values()):
@@ -97,7 +97,7 @@ def _complete_join(turn: Turn, group: Group, topics_of: TopicsOf) -> None:
         return
     group.generation += 1
     group.protocol_name = group.chosen_protocol() if group.members else None
-    group.note_topics(topics_of)
+    group.note_topics(turn.topics_of)
     if group.members:
         _begin_generation(turn, group)
     else:

@@ -7,7 +7,7 @@ assignments than the members use.
 from __future__ import annotations
 
 from holdfast.core.groups.effects import AnswerSync
-from holdfast.core.groups.group import Group, TopicsOf
+from holdfast.core.groups.group import Group
 from holdfast.core.groups.group_states import GroupState
 from holdfast.core.groups.member import GroupMember
 from holdfast.core.groups.pending_writes import AssignmentWrite, Turn, group_error
@@ -76,9 +76,7 @@ def _store(turn: Turn, group: Group, request: Sync) -> None:
     turn.persist((group.record(assignments),), write)
 
 
-def assignment_settled(
-    turn: Turn, group: Group, write: AssignmentWrite, error: ErrorCode, topics_of: TopicsOf
-) -> None:
+def assignment_settled(turn: Turn, group: Group, write: AssignmentWrite, error: ErrorCode) -> None:
     """The write of the assignments has its result; ignored if a rebalance began meanwhile."""
     is_awaited = group.state is GroupState.COMPLETING_REBALANCE
     if not is_awaited or write.generation != group.generation:
@@ -86,7 +84,7 @@ def assignment_settled(
     group.is_assignment_being_stored = False
     if error:
         fail_syncs(turn, group, group_error(error))
-        prepare_rebalance(turn, group, topics_of)
+        prepare_rebalance(turn, group)
         return
     group.move_to(GroupState.STABLE, turn.now_ms)
     for member in group.members.values():

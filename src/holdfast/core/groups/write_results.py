@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from holdfast.core.groups.group import Group, TopicsOf
+from holdfast.core.groups.group import Group
 from holdfast.core.groups.join_group import static_member_settled
 from holdfast.core.groups.offsets.offset_writes import OffsetWrites
 from holdfast.core.groups.pending_writes import (
@@ -25,7 +25,6 @@ def settle(
     offset_writes: OffsetWrites,
     token: int,
     error: ErrorCode,
-    topics_of: TopicsOf,
 ) -> list[Group]:
     """Continue a write, and on success every earlier one; return the groups concerned."""
     writes: Sequence[Write]
@@ -38,7 +37,7 @@ def settle(
                 offset_writes.committed(turn, write)
             case AssignmentWrite():
                 if group is not None:
-                    assignment_settled(turn, group, write, error, topics_of)
+                    assignment_settled(turn, group, write, error)
             case StaticMemberWrite():
                 if group is not None:
                     static_member_settled(turn, group, write, error)

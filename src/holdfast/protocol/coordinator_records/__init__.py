@@ -5,12 +5,7 @@ Kafka's tools can read these records, and a coordinator can load the records tha
 
 from holdfast.protocol.coordinator_records.codec import Skipped, decode_record, encode_record
 from holdfast.protocol.coordinator_records.consumer_protocol import (
-    AssignedPartitions,
-    ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    OwnedPartitions,
-    read_assignment,
-    read_subscription,
     subscribed_topics,
 )
 from holdfast.protocol.coordinator_records.definitions import (
@@ -18,26 +13,19 @@ from holdfast.protocol.coordinator_records.definitions import (
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
-    StoredMember,
 )
 from holdfast.protocol.coordinator_records.placement import java_hash, partition_for
 
 __all__ = [
-    "AssignedPartitions",
-    "ConsumerProtocolAssignment",
     "ConsumerProtocolSubscription",
     "GroupMetadataKey",
     "GroupMetadataValue",
     "OffsetCommitKey",
     "OffsetCommitValue",
-    "OwnedPartitions",
     "Skipped",
-    "StoredMember",
     "decode_record",
     "encode_record",
     "java_hash",
     "partition_for",
-    "read_assignment",
-    "read_subscription",
     "subscribed_topics",
 ]

@@ -1,8 +1,7 @@
-"""The metadata that consumers exchange through the coordinator: subscriptions and assignments.
+"""The metadata that consumers send each other through the coordinator: their subscriptions.
 
-To the coordinator they are bytes. It decodes them only to find the topics that a group uses. New
-versions only add fields at the end, so an unknown newer version is read as the newest known one,
-and the rest is ignored.
+To the coordinator it is bytes. It decodes them only to find the topics that a group uses. New
+versions only add fields at the end.
 """
 
 from __future__ import annotations
@@ -34,47 +33,15 @@ class OwnedPartitions(Struct):
     partitions: Sequence[Int32]
 
 
-class ConsumerProtocolAssignment(Message, versions="0-3"):
-    """A consumer's assigned partitions."""
-
-    assigned_partitions: Sequence[AssignedPartitions]
-    user_data: Bytes | None = None
-
-
-class AssignedPartitions(Struct):
-    topic: String
-    partitions: Sequence[Int32]
-
-
-def read_subscription(metadata: Payload) -> ConsumerProtocolSubscription:
-    """A member's metadata; MalformedMessage if it is none."""
-    version = _version(metadata, ConsumerProtocolSubscription)
-    return ConsumerProtocolSubscription.decode_from(metadata, version, _VERSION.size)[0]
-
-
-def read_assignment(assignment: Payload) -> ConsumerProtocolAssignment:
-    """A member's assignment; MalformedMessage if it is none."""
-    version = _version(assignment, ConsumerProtocolAssignment)
-    return ConsumerProtocolAssignment.decode_from(assignment, version, _VERSION.size)[0]
-
-
 def subscribed_topics(metadata: Payload) -> tuple[str, ...] | None:
     """The topics that a member reads, or None if its metadata cannot be read.
 
     Every version starts with version 0, which has the topics.
     """
+    if len(metadata) < _VERSION.size or _VERSION.unpack_from(metadata)[0] < 0:
+        return None
     try:
-        _version(metadata, ConsumerProtocolSubscription)
         read, _ = ConsumerProtocolSubscription.decode_from(metadata, 0, _VERSION.size)
     except MalformedMessage:
         return None
     return tuple(read.topics)
-
-
-def _version(payload: Payload, cls: type[Message]) -> int:
-    if len(payload) < _VERSION.size:
-        raise MalformedMessage(cls.__name__, -1, "version", 0, "needs 2 bytes")
-    version: int = _VERSION.unpack_from(payload)[0]
-    if version < 0:
-        raise MalformedMessage(cls.__name__, version, "version", 0, "is negative")
-    return min(version, cls.VERSIONS[-1])

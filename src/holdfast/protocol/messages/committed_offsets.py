@@ -64,7 +64,8 @@ class OffsetFetchRequest(Request, api_key=9, versions="1-10", flexible=6):
 
 
 class OffsetFetchRequestTopic(Struct):
-    name: String
+    name: String = field("0-9", default="", ignorable=True)
+    topic_id: Uuid = field("10+", default=ZERO_UUID, ignorable=True)
     partition_indexes: Sequence[Int32]
 
 
@@ -72,13 +73,7 @@ class OffsetFetchRequestGroup(Struct):
     group_id: String
     member_id: String | None = field("9+", default=None, ignorable=True)
     member_epoch: Int32 = field("9+", default=-1, ignorable=True)
-    topics: Sequence[OffsetFetchRequestTopics] | None
-
-
-class OffsetFetchRequestTopics(Struct):
-    name: String = field("8-9", default="", ignorable=True)
-    topic_id: Uuid = field("10+", default=ZERO_UUID, ignorable=True)
-    partition_indexes: Sequence[Int32]
+    topics: Sequence[OffsetFetchRequestTopic] | None
 
 
 class OffsetFetchResponse(Response, api_key=9, versions="1-10", flexible=6):
@@ -91,36 +86,23 @@ class OffsetFetchResponse(Response, api_key=9, versions="1-10", flexible=6):
 
 
 class OffsetFetchResponseTopic(Struct):
-    name: String
+    name: String = field("0-9", default="", ignorable=True)
+    topic_id: Uuid = field("10+", default=ZERO_UUID, ignorable=True)
     partitions: Sequence[OffsetFetchResponsePartition]
 
 
 class OffsetFetchResponsePartition(Struct):
     partition_index: Int32
     committed_offset: Int64
-    committed_leader_epoch: Int32 = field("5-7", default=-1, ignorable=True)
+    committed_leader_epoch: Int32 = field("5+", default=-1, ignorable=True)
     metadata: String | None
     error_code: Int16
 
 
 class OffsetFetchResponseGroup(Struct):
     group_id: String
-    topics: Sequence[OffsetFetchResponseTopics]
+    topics: Sequence[OffsetFetchResponseTopic]
     error_code: Int16 = 0
-
-
-class OffsetFetchResponseTopics(Struct):
-    name: String = field("8-9", default="", ignorable=True)
-    topic_id: Uuid = field("10+", default=ZERO_UUID, ignorable=True)
-    partitions: Sequence[OffsetFetchResponsePartitions]
-
-
-class OffsetFetchResponsePartitions(Struct):
-    partition_index: Int32
-    committed_offset: Int64
-    committed_leader_epoch: Int32 = -1
-    metadata: String | None
-    error_code: Int16
 
 
 class OffsetDeleteRequest(Request, api_key=47, versions="0"):

@@ -113,11 +113,4 @@ class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flex
     """Whether each resource has its new settings."""
 
     throttle_time_ms: Int32 = 0
-    responses: Sequence[IncrementalAlterConfigsResourceResponse]
-
-
-class IncrementalAlterConfigsResourceResponse(Struct):
-    error_code: Int16
-    error_message: String | None
-    resource_type: Int8
-    resource_name: String
+    responses: Sequence[AlterConfigsResourceResponse]

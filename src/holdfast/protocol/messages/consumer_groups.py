@@ -25,10 +25,10 @@ class ConsumerGroupHeartbeatRequest(Request, api_key=68, versions="0-1", flexibl
     subscribed_topic_names: Sequence[String] | None = None
     subscribed_topic_regex: String | None = field("1+", default=None)
     server_assignor: String | None = None
-    topic_partitions: Sequence[ConsumerGroupHeartbeatRequestTopicPartitions] | None = None
+    topic_partitions: Sequence[TopicIdPartitions] | None = None
 
 
-class ConsumerGroupHeartbeatRequestTopicPartitions(Struct):
+class TopicIdPartitions(Struct):
     topic_id: Uuid
     partitions: Sequence[Int32]
 
@@ -42,16 +42,11 @@ class ConsumerGroupHeartbeatResponse(Response, api_key=68, versions="0-1", flexi
     member_id: String | None = None
     member_epoch: Int32
     heartbeat_interval_ms: Int32
-    assignment: ConsumerGroupHeartbeatAssignment | None = None
+    assignment: HeartbeatAssignment | None = None
 
 
-class ConsumerGroupHeartbeatAssignment(Struct):
-    topic_partitions: Sequence[ConsumerGroupHeartbeatResponseTopicPartitions]
-
-
-class ConsumerGroupHeartbeatResponseTopicPartitions(Struct):
-    topic_id: Uuid
-    partitions: Sequence[Int32]
+class HeartbeatAssignment(Struct):
+    topic_partitions: Sequence[TopicIdPartitions]
 
 
 class ConsumerGroupDescribeRequest(Request, api_key=69, versions="0-1", flexible=0):

@@ -20,6 +20,7 @@ from holdfast.protocol.codec.types import (
     Uuid,
 )
 from holdfast.protocol.message import Request, Response
+from holdfast.protocol.messages.leader_hints import LeaderIdAndEpoch, NodeEndpoint
 
 
 class FetchRequest(Request, api_key=1, versions="4-18", flexible=12):
@@ -87,7 +88,7 @@ class FetchResponse(Response, api_key=1, versions="4-18", flexible=12):
     error_code: Int16 = field("7+", default=0, ignorable=True)
     session_id: Int32 = field("7+", default=0)
     responses: Sequence[FetchableTopicResponse]
-    node_endpoints: Sequence[FetchNodeEndpoint] = field("16+", tag=0, default=())
+    node_endpoints: Sequence[NodeEndpoint] = field("16+", tag=0, default=())
 
 
 class FetchableTopicResponse(Struct):
@@ -103,7 +104,7 @@ class FetchPartitionData(Struct):
     last_stable_offset: Int64 = -1
     log_start_offset: Int64 = field("5+", default=-1, ignorable=True)
     diverging_epoch: FetchEpochEndOffset | None = field("12+", tag=0, default=None)
-    current_leader: FetchLeaderIdAndEpoch | None = field("12+", tag=1, default=None)
+    current_leader: LeaderIdAndEpoch | None = field("12+", tag=1, default=None)
     snapshot_id: FetchSnapshotId | None = field("12+", tag=2, default=None)
     aborted_transactions: Sequence[AbortedTransaction] | None
     preferred_read_replica: Int32 = field("11+", default=-1)
@@ -116,11 +117,6 @@ class FetchEpochEndOffset(Struct):
     end_offset: Int64 = -1
 
 
-class FetchLeaderIdAndEpoch(Struct):
-    leader_id: Int32 = -1
-    leader_epoch: Int32 = -1
-
-
 class FetchSnapshotId(Struct):
     end_offset: Int64 = -1
     epoch: Int32 = -1
@@ -129,10 +125,3 @@ class FetchSnapshotId(Struct):
 class AbortedTransaction(Struct):
     producer_id: Int64
     first_offset: Int64
-
-
-class FetchNodeEndpoint(Struct):
-    node_id: Int32
-    host: String
-    port: Int32
-    rack: String | None = None

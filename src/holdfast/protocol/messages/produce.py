@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from holdfast.protocol.codec.structs import Struct, field
 from holdfast.protocol.codec.types import ZERO_UUID, Int16, Int32, Int64, Records, String, Uuid
 from holdfast.protocol.message import Request, Response
+from holdfast.protocol.messages.leader_hints import LeaderIdAndEpoch, NodeEndpoint
 
 
 class ProduceRequest(Request, api_key=0, versions="3-13", flexible=9):
@@ -45,7 +46,7 @@ class ProduceResponse(Response, api_key=0, versions="3-13", flexible=9):
 
     responses: Sequence[TopicProduceResponse]
     throttle_time_ms: Int32 = 0
-    node_endpoints: Sequence[ProduceNodeEndpoint] = field("10+", tag=0, default=())
+    node_endpoints: Sequence[NodeEndpoint] = field("10+", tag=0, default=())
 
 
 class TopicProduceResponse(Struct):
@@ -62,21 +63,9 @@ class PartitionProduceResponse(Struct):
     log_start_offset: Int64 = field("5+", default=-1, ignorable=True)
     record_errors: Sequence[BatchIndexAndErrorMessage] = field("8+", default=(), ignorable=True)
     error_message: String | None = field("8+", default=None, ignorable=True)
-    current_leader: ProduceLeaderIdAndEpoch | None = field("10+", tag=0, default=None)
+    current_leader: LeaderIdAndEpoch | None = field("10+", tag=0, default=None)
 
 
 class BatchIndexAndErrorMessage(Struct):
     batch_index: Int32
     batch_index_error_message: String | None = None
-
-
-class ProduceLeaderIdAndEpoch(Struct):
-    leader_id: Int32 = -1
-    leader_epoch: Int32 = -1
-
-
-class ProduceNodeEndpoint(Struct):
-    node_id: Int32
-    host: String
-    port: Int32
-    rack: String | None = None

@@ -33,11 +33,11 @@ class DescribeClientQuotasResponse(Response, api_key=48, versions="0-1", flexibl
 
 
 class DescribeClientQuotasEntryData(Struct):
-    entity: Sequence[DescribeClientQuotasEntityData]
+    entity: Sequence[ClientQuotasEntityData]
     values: Sequence[DescribeClientQuotasValueData]
 
 
-class DescribeClientQuotasEntityData(Struct):
+class ClientQuotasEntityData(Struct):
     entity_type: String
     entity_name: String | None
 
@@ -55,13 +55,8 @@ class AlterClientQuotasRequest(Request, api_key=49, versions="0-1", flexible=1):
 
 
 class AlterClientQuotasRequestEntryData(Struct):
-    entity: Sequence[AlterClientQuotasRequestEntityData]
+    entity: Sequence[ClientQuotasEntityData]
     ops: Sequence[AlterClientQuotasOpData]
-
-
-class AlterClientQuotasRequestEntityData(Struct):
-    entity_type: String
-    entity_name: String | None
 
 
 class AlterClientQuotasOpData(Struct):
@@ -80,9 +75,4 @@ class AlterClientQuotasResponse(Response, api_key=49, versions="0-1", flexible=1
 class AlterClientQuotasResponseEntryData(Struct):
     error_code: Int16
     error_message: String | None
-    entity: Sequence[AlterClientQuotasResponseEntityData]
-
-
-class AlterClientQuotasResponseEntityData(Struct):
-    entity_type: String
-    entity_name: String | None
+    entity: Sequence[ClientQuotasEntityData]

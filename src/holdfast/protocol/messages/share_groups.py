@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from holdfast.protocol.codec.structs import Struct, field
 from holdfast.protocol.codec.types import Bool, Int8, Int16, Int32, Int64, Records, String, Uuid
 from holdfast.protocol.message import Request, Response
+from holdfast.protocol.messages.consumer_groups import HeartbeatAssignment, TopicIdPartitions
+from holdfast.protocol.messages.leader_hints import NodeEndpoint
 
 
 class ShareGroupHeartbeatRequest(Request, api_key=76, versions="1", flexible=0):
@@ -28,16 +30,7 @@ class ShareGroupHeartbeatResponse(Response, api_key=76, versions="1", flexible=0
     member_id: String | None = None
     member_epoch: Int32
     heartbeat_interval_ms: Int32
-    assignment: ShareGroupHeartbeatAssignment | None = None
-
-
-class ShareGroupHeartbeatAssignment(Struct):
-    topic_partitions: Sequence[ShareGroupHeartbeatTopicPartitions]
-
-
-class ShareGroupHeartbeatTopicPartitions(Struct):
-    topic_id: Uuid
-    partitions: Sequence[Int32]
+    assignment: HeartbeatAssignment | None = None
 
 
 class ShareFetchRequest(Request, api_key=78, versions="1-2", flexible=0):
@@ -53,29 +46,14 @@ class ShareFetchRequest(Request, api_key=78, versions="1-2", flexible=0):
     batch_size: Int32
     share_acquire_mode: Int8 = field("2+", default=0, ignorable=True)
     is_renew_ack: Bool = field("2+", default=False)
-    topics: Sequence[ShareFetchTopic]
-    forgotten_topics_data: Sequence[ShareFetchForgottenTopic]
+    topics: Sequence[AcknowledgeTopic]
+    forgotten_topics_data: Sequence[TopicIdPartitions]
 
 
-class ShareFetchTopic(Struct):
-    topic_id: Uuid
-    partitions: Sequence[ShareFetchPartition]
-
-
-class ShareFetchPartition(Struct):
-    partition_index: Int32
-    acknowledgement_batches: Sequence[ShareFetchAcknowledgementBatch]
-
-
-class ShareFetchAcknowledgementBatch(Struct):
+class AcknowledgementBatch(Struct):
     first_offset: Int64
     last_offset: Int64
     acknowledge_types: Sequence[Int8]
-
-
-class ShareFetchForgottenTopic(Struct):
-    topic_id: Uuid
-    partitions: Sequence[Int32]
 
 
 class ShareFetchResponse(Response, api_key=78, versions="1-2", flexible=0):
@@ -86,7 +64,7 @@ class ShareFetchResponse(Response, api_key=78, versions="1-2", flexible=0):
     error_message: String | None = None
     acquisition_lock_timeout_ms: Int32
     responses: Sequence[ShareFetchableTopicResponse]
-    node_endpoints: Sequence[ShareFetchNodeEndpoint]
+    node_endpoints: Sequence[NodeEndpoint]
 
 
 class ShareFetchableTopicResponse(Struct):
@@ -100,12 +78,12 @@ class ShareFetchPartitionData(Struct):
     error_message: String | None = None
     acknowledge_error_code: Int16
     acknowledge_error_message: String | None = None
-    current_leader: ShareFetchLeaderIdAndEpoch
+    current_leader: ShareLeaderIdAndEpoch
     records: Records
     acquired_records: Sequence[AcquiredRecords]
 
 
-class ShareFetchLeaderIdAndEpoch(Struct):
+class ShareLeaderIdAndEpoch(Struct):
     leader_id: Int32
     leader_epoch: Int32
 
@@ -114,13 +92,6 @@ class AcquiredRecords(Struct):
     first_offset: Int64
     last_offset: Int64
     delivery_count: Int16
-
-
-class ShareFetchNodeEndpoint(Struct):
-    node_id: Int32
-    host: String
-    port: Int32
-    rack: String | None = None
 
 
 class ShareAcknowledgeRequest(Request, api_key=79, versions="1-2", flexible=0):
@@ -140,13 +111,7 @@ class AcknowledgeTopic(Struct):
 
 class AcknowledgePartition(Struct):
     partition_index: Int32
-    acknowledgement_batches: Sequence[ShareAcknowledgeBatch]
-
-
-class ShareAcknowledgeBatch(Struct):
-    first_offset: Int64
-    last_offset: Int64
-    acknowledge_types: Sequence[Int8]
+    acknowledgement_batches: Sequence[AcknowledgementBatch]
 
 
 class ShareAcknowledgeResponse(Response, api_key=79, versions="1-2", flexible=0):
@@ -157,7 +122,7 @@ class ShareAcknowledgeResponse(Response, api_key=79, versions="1-2", flexible=0)
     error_message: String | None = None
     acquisition_lock_timeout_ms: Int32 = field("2+", default=0, ignorable=True)
     responses: Sequence[ShareAcknowledgeTopicResponse]
-    node_endpoints: Sequence[ShareAcknowledgeNodeEndpoint]
+    node_endpoints: Sequence[NodeEndpoint]
 
 
 class ShareAcknowledgeTopicResponse(Struct):
@@ -169,16 +134,4 @@ class ShareAcknowledgePartitionData(Struct):
     partition_index: Int32
     error_code: Int16
     error_message: String | None = None
-    current_leader: ShareAcknowledgeLeaderIdAndEpoch
-
-
-class ShareAcknowledgeLeaderIdAndEpoch(Struct):
-    leader_id: Int32
-    leader_epoch: Int32
-
-
-class ShareAcknowledgeNodeEndpoint(Struct):
-    node_id: Int32
-    host: String
-    port: Int32
-    rack: String | None = None
+    current_leader: ShareLeaderIdAndEpoch

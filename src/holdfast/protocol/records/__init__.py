@@ -28,10 +28,9 @@ from holdfast.protocol.records.control_batch import (
 )
 from holdfast.protocol.records.crc import crc32c
 from holdfast.protocol.records.errors import MalformedBatchError
-from holdfast.protocol.records.produced_batch import Prepared, prepare_produced, recompressed
-from holdfast.protocol.records.record import Record, RecordHeader, read_records
+from holdfast.protocol.records.produced_batch import prepare_produced, recompressed
+from holdfast.protocol.records.record import Record, read_records
 from holdfast.protocol.records.validation import (
-    RecordFacts,
     Rules,
     check_batch,
     check_produced,
@@ -39,11 +38,7 @@ from holdfast.protocol.records.validation import (
     needs_records,
 )
 
-ARROW_READER = "holdfast.protocol.records.arrow.reader"
-"""The module to import for `read_table`."""
-
 __all__ = [
-    "ARROW_READER",
     "Batch",
     "BatchBuilder",
     "BatchOptions",
@@ -51,11 +46,8 @@ __all__ = [
     "EndMarker",
     "MalformedBatchError",
     "NewRecord",
-    "Prepared",
     "Record",
     "RecordBatchHeader",
-    "RecordFacts",
-    "RecordHeader",
     "Rules",
     "batches",
     "build_batch",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from holdfast.model import NO_EPOCH, NO_PRODUCER, NO_SEQUENCE
+from holdfast.model import NO_EPOCH, NO_PRODUCER, NO_SEQUENCE, NO_TIMESTAMP
 from holdfast.protocol.records.batch_header import (
     APPEND_TIME,
     ATTRIBUTES_POSITION,
@@ -23,7 +23,6 @@ from holdfast.protocol.records.compression import Compression, compress
 from holdfast.protocol.records.crc import crc32c
 from holdfast.protocol.records.varints import encode_varint
 
-NO_TIMESTAMP = -1
 _NULL = encode_varint(-1)
 _ZERO = encode_varint(0)
 

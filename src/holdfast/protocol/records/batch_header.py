@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from holdfast.model import (
-    NO_PRODUCER,
     NO_SEQUENCE,
     BatchHeader,
     ErrorCode,
@@ -282,8 +281,3 @@ def stamp_max_timestamp(
     _OFFSET_FIELD.pack_into(data, position + _MAX_TIMESTAMP_POSITION, max_timestamp)
     covered = memoryview(data)[position + ATTRIBUTES_POSITION : position + header.size]
     _CRC_FIELD.pack_into(data, position + CRC_POSITION, crc32c(covered))
-
-
-def has_producer(header: RecordBatchHeader) -> bool:
-    """Whether an idempotent or transactional producer wrote it."""
-    return header.producer_id != NO_PRODUCER

@@ -47,31 +47,29 @@ def build_end_marker(
     return build_batch([NewRecord(value, key, timestamp)], options)
 
 
-def control_type(record: Record, position: int = 0) -> int:
+def control_type(record: Record) -> int:
     """The number in a control record's key. Only ABORT and COMMIT concern transactions."""
     if record.key is None or len(record.key) < _KEY.size:
-        raise _refused(position, "a control record without a type")
+        raise _refused("a control record without a type")
     version, kind = _KEY.unpack_from(record.key)
     if version < 0:
-        raise _refused(position, f"a control record of version {version}")
+        raise _refused(f"a control record of version {version}")
     number: int = kind
     return number
 
 
-def read_end_marker(
-    record: Record, producer_id: int, producer_epoch: int, position: int = 0
-) -> EndMarker | None:
+def read_end_marker(record: Record, producer_id: int, producer_epoch: int) -> EndMarker | None:
     """The marker in a control record, or None for control records of other kinds."""
-    kind = control_type(record, position)
+    kind = control_type(record)
     if kind not in (ABORT, COMMIT):
         return None
     if record.value is None or len(record.value) < _VALUE.size:
-        raise _refused(position, "an end marker without a coordinator epoch")
+        raise _refused("an end marker without a coordinator epoch")
     version, coordinator_epoch = _VALUE.unpack_from(record.value)
     if version < 0:
-        raise _refused(position, f"an end marker of version {version}")
+        raise _refused(f"an end marker of version {version}")
     return EndMarker(kind == COMMIT, producer_id, producer_epoch, coordinator_epoch)
 
 
-def _refused(position: int, reason: str) -> MalformedBatchError:
-    return MalformedBatchError(position, reason, ErrorCode.INVALID_RECORD)
+def _refused(reason: str) -> MalformedBatchError:
+    return MalformedBatchError(0, reason, ErrorCode.INVALID_RECORD)

@@ -30,7 +30,7 @@ from holdfast.protocol.records.batch_header import (
 from holdfast.protocol.records.compression import compress, decompress
 from holdfast.protocol.records.crc import crc32c
 from holdfast.protocol.records.errors import MalformedBatchError
-from holdfast.protocol.records.validation import DEFAULT_RULES, Rules, looked_at
+from holdfast.protocol.records.validation import DEFAULT_RULES, Rules, check_produced
 
 _LENGTH = struct.Struct(">i")
 _CRC = struct.Struct(">I")
@@ -48,7 +48,7 @@ class Prepared(NamedTuple):
 
 def prepare_produced(data: Bytes, now_ms: int, rules: Rules = DEFAULT_RULES) -> Prepared:
     """Check and change a batch of a Produce request; MalformedBatchError if it is refused."""
-    batch, facts = looked_at(data, now_ms, rules)
+    batch, facts = check_produced(data, now_ms, rules)
     header, ready = batch.header, _writable(data)
     if rules.is_append_time:
         stamp_max_timestamp(ready, 0, now_ms, append_time=True)

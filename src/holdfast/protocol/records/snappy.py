@@ -20,17 +20,12 @@ BLOCK_BYTES: Final = 32 * 1024
 _BLOCK_LENGTH = struct.Struct(">i")
 
 
-def compress_bare(data: bytes | memoryview) -> bytes:
-    """One block without a frame."""
-    return bytes(cramjam.snappy.compress_raw(data))
-
-
 def compress_java(data: bytes) -> bytes:
     """The framing of snappy-java."""
     out = [JAVA_HEADER]
     view = memoryview(data)
     for start in range(0, len(view), BLOCK_BYTES):
-        block = compress_bare(view[start : start + BLOCK_BYTES])
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + BLOCK_BYTES]))
         out.append(_BLOCK_LENGTH.pack(len(block)))
         out.append(block)
     return b"".join(out)

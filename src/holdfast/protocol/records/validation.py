@@ -23,8 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from holdfast.model import NO_PRODUCER, ErrorCode
-from holdfast.protocol.records.batch_builder import NO_TIMESTAMP
+from holdfast.model import NO_PRODUCER, NO_TIMESTAMP, ErrorCode
 from holdfast.protocol.records.batch_header import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
@@ -35,7 +34,6 @@ from holdfast.protocol.records.batch_header import (
     Bytes,
     RecordBatchHeader,
     check_span,
-    has_producer,
 )
 from holdfast.protocol.records.compression import Compression
 from holdfast.protocol.records.errors import MalformedBatchError, RecordError
@@ -88,7 +86,6 @@ class RecordFacts(NamedTuple):
 
     max_timestamp: int
     """The true maximum. As in Kafka, `stamp_max_timestamp` corrects a wrong header."""
-    offset_of_max_timestamp: int
     is_header_true: bool
 
 
@@ -115,16 +112,13 @@ def check_batch(batch: Batch, max_message_bytes: int = FOREVER) -> None:
         )
 
 
-def check_produced(data: Bytes, now_ms: int, rules: Rules = DEFAULT_RULES) -> Batch:
-    """The header of the one batch that a producer sent for one partition, or an error.
+def check_produced(
+    data: Bytes, now_ms: int, rules: Rules = DEFAULT_RULES
+) -> tuple[Batch, RecordFacts | None]:
+    """The one batch that a producer sent for one partition, or an error.
 
-    The records are decoded only if `needs_records` says so.
+    The records are decoded only if `needs_records` says so; then their facts are returned too.
     """
-    return looked_at(data, now_ms, rules)[0]
-
-
-def looked_at(data: Bytes, now_ms: int, rules: Rules) -> tuple[Batch, RecordFacts | None]:
-    """The same, with the result of decoding the records if that was needed."""
     batch = Batch(data)
     header = batch.header
     if header[1] + LENGTH_END != len(data):
@@ -162,7 +156,7 @@ def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> Re
     maximum timestamp is returned, not refused.
     """
     header = batch.header
-    most, at = NO_TIMESTAMP, header.base_offset
+    most = NO_TIMESTAMP
     is_create_time = not (rules.is_append_time or header.is_append_time)
     expected = header.base_offset
     refused: list[_RefusedRecord] = []
@@ -178,7 +172,7 @@ def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> Re
         if len(refused) >= MOST_RECORD_ERRORS:
             break
         if record.timestamp > most or expected == header.base_offset:
-            most, at = record.timestamp, record.offset
+            most = record.timestamp
         expected += 1
     if refused:
         raise _refused_for(batch.position, refused)
@@ -186,7 +180,7 @@ def check_records(batch: Batch, now_ms: int, rules: Rules = DEFAULT_RULES) -> Re
         raise _refused(
             batch.position, f"the records end before {expected}, the batch at {header.end_offset}"
         )
-    return RecordFacts(most, at, most == header.max_timestamp)
+    return RecordFacts(most, most == header.max_timestamp)
 
 
 def _is_plain(header: RecordBatchHeader) -> bool:
@@ -222,7 +216,7 @@ def _check_offsets(header: RecordBatchHeader) -> None:
 def _check_producer(header: RecordBatchHeader) -> None:
     if header.is_control:
         raise _refused(0, "a producer may not write control records")
-    if has_producer(header):
+    if header.producer_id != NO_PRODUCER:
         if header.producer_id < 0 or header.producer_epoch < 0 or header.base_sequence < 0:
             raise _refused(
                 0,

@@ -7,6 +7,8 @@ must not read different numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from holdfast.model import ErrorCode
 from holdfast.protocol.records.errors import MalformedBatchError
 
@@ -44,30 +46,28 @@ def encode_varint(value: int) -> bytes:
     return _COMMON[value]
 
 
-def decode_varint(data: memoryview, position: int, end: int, field: str) -> tuple[int, int]:
-    """A signed 32-bit number and the position after it; nothing at or above `end` is read."""
-    if position + 1 < end:
-        first = data[position]
-        if first < 0x80:
-            return SMALL[first], position + 1
-        second = data[position + 1]
-        if second < 0x80:
-            value = first & 0x7F | second << 7
-            return (value >> 1) ^ -(value & 1), position + 2
-    return _decode(data, position, min(end, position + VARINT_BYTES), 32, field)
+Decode = Callable[[memoryview, int, int, str], tuple[int, int]]
+"""From the data, a position, an end and a field's name to a number and the position after it.
+Nothing at or above the end is read."""
 
 
-def decode_varlong(data: memoryview, position: int, end: int, field: str) -> tuple[int, int]:
-    """A signed 64-bit number and the position after it; nothing at or above `end` is read."""
-    if position + 1 < end:
-        first = data[position]
-        if first < 0x80:
-            return SMALL[first], position + 1
-        second = data[position + 1]
-        if second < 0x80:
-            value = first & 0x7F | second << 7
-            return (value >> 1) ^ -(value & 1), position + 2
-    return _decode(data, position, min(end, position + VARLONG_BYTES), 64, field)
+def _decoder(most_bytes: int, bits: int) -> Decode:
+    def decode(data: memoryview, position: int, end: int, field: str) -> tuple[int, int]:
+        if position + 1 < end:
+            first = data[position]
+            if first < 0x80:
+                return SMALL[first], position + 1
+            second = data[position + 1]
+            if second < 0x80:
+                value = first & 0x7F | second << 7
+                return (value >> 1) ^ -(value & 1), position + 2
+        return _decode(data, position, min(end, position + most_bytes), bits, field)
+
+    return decode
+
+
+decode_varint = _decoder(VARINT_BYTES, 32)
+decode_varlong = _decoder(VARLONG_BYTES, 64)
 
 
 def _decode(data: memoryview, start: int, end: int, bits: int, field: str) -> tuple[int, int]:

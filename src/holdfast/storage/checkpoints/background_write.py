@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from holdfast.storage.disk import Disk, File, SharedFile
+from holdfast.storage.disk import Disk, File, SharedFile, create_anew
 
 SUFFIX = ".new"
 """Differs from that of `write_whole`, which may replace the same file meanwhile."""
@@ -36,12 +36,8 @@ class BackgroundWrite:
             raise
 
     def _write(self, path: str, content: bytes) -> None:
-        temporary = path + SUFFIX
-        if self._disk.exists(temporary):
-            self._disk.remove(temporary)  # left by a failed write or a dead process
-        file = self._disk.open(temporary, create=True)
+        file = create_anew(self._disk, path + SUFFIX, content)
         try:
-            file.append([content])
             self._files.append(_Next(path, file, file.share()))
         except OSError:
             file.close()

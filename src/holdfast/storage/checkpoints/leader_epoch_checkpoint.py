@@ -19,7 +19,7 @@ from holdfast.core import EpochCache
 from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.storage.checkpoints.checkpoint_file import epochs_content, write_epochs
-from holdfast.storage.disk import Disk
+from holdfast.storage.disk import Disk, create_anew
 from holdfast.storage.file_names import EPOCH_CHECKPOINT
 
 NEXT = ".next"
@@ -108,11 +108,8 @@ class EpochWrite:
         self.is_placed = False
         self._file = file
         self._next = file.path + NEXT
-        if file.disk.exists(self._next):
-            file.disk.remove(self._next)  # left by a cancelled write or a killed process
-        self._content = file.disk.open(self._next, create=True)
+        self._content = create_anew(file.disk, self._next, epochs_content(epochs.entries))
         try:
-            self._content.append([epochs_content(epochs.entries)])
             self._handle = self._content.share()
         except OSError:
             self._content.close()

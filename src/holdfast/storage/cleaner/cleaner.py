@@ -334,11 +334,3 @@ def _groups(log: Log, segments: Sequence[Segment]) -> Iterator[list[Segment]]:
         size += segment.size
     if group:
         yield group
-
-
-def clean(log: Log, first_dirty: int, high_watermark: int, now_ms: int) -> Cleaning:
-    """Clean all that can be cleaned in one call: for tests and tools, not for a broker."""
-    cleaner = Cleaner(log, first_dirty, high_watermark, now_ms)
-    while cleaner.step() is not Progress.DONE:  # Ends with the log.
-        pass
-    return cleaner.result

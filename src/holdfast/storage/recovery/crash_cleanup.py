@@ -7,6 +7,7 @@ those that still exist are removed. Only the cleaner creates it, so nothing is l
 
 from __future__ import annotations
 
+from contextlib import closing, suppress
 from typing import NamedTuple
 
 from holdfast.model import Offset
@@ -92,13 +93,8 @@ def _finish(disk: Disk, directory: str, names: list[LogFileName], notes: list[st
 
 def _swap_end(disk: Disk, path: str, base: Offset) -> int:
     """The end offset of a swap file."""
-    file = disk.open(path)
     end: int = base + 1
-    try:
+    with closing(disk.open(path)) as file, suppress(BadBatchError):
         for found in walk_headers(file, 0, file.size):
             end = found.header.base_offset + found.header.last_offset_delta + 1
-    except BadBatchError:
-        pass
-    finally:
-        file.close()
     return end

@@ -7,7 +7,7 @@ sealed segments are loaded when needed, and unloaded when memory is short (`inde
 
 from __future__ import annotations
 
-from holdfast.model import Offset
+from holdfast.model import NO_TIMESTAMP, Offset
 from holdfast.protocol.records.batch_header import LENGTH_END
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk, read_whole, write_whole
@@ -21,7 +21,6 @@ from holdfast.storage.segment.batch_scan import (
 )
 from holdfast.storage.segment.index_cache import INDEXES
 from holdfast.storage.segment.offset_and_time_index import (
-    NO_TIMESTAMP,
     OffsetEntry,
     OffsetIndex,
     TimeEntry,

@@ -26,7 +26,6 @@ _HIGH_HALF = 1 if sys.byteorder == "little" else 0
 """Which of the two halves of an int64 in memory is the upper one."""
 
 assert array("I").itemsize == 4
-NO_TIMESTAMP = -1
 
 
 class OffsetEntry(NamedTuple):

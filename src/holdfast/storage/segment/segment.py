@@ -7,8 +7,9 @@ sealed and never change; their indexes are on the disk and are read at the first
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
-from holdfast.model import Offset
+from holdfast.model import NO_TIMESTAMP, Offset
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.protocol.records.batch_header import LENGTH_END
 from holdfast.storage.disk import Buffer, Disk, write_whole
@@ -26,7 +27,7 @@ from holdfast.storage.segment.indexed_segment import (
     NOTHING,
     IndexedSegment,
 )
-from holdfast.storage.segment.offset_and_time_index import NO_TIMESTAMP, TimeEntry
+from holdfast.storage.segment.offset_and_time_index import TimeEntry
 from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 __all__ = ["LARGEST_RELATIVE_OFFSET", "Segment"]
@@ -68,11 +69,8 @@ class Segment(IndexedSegment):
         """Write immediately: aborts are rare, and readers need them."""
         path = self.path(TRANSACTION_INDEX)
         known = self.transactions()
-        file = self.disk.open(path, create=not self.disk.exists(path))
-        try:
+        with closing(self.disk.open(path, create=not self.disk.exists(path))) as file:
             file.append([transaction.to_bytes()])
-        finally:
-            file.close()
         known.append(transaction)
 
     def become_sealed(self) -> None:
@@ -91,11 +89,8 @@ class Segment(IndexedSegment):
         """
         for kind, entry_bytes in ((OFFSET_INDEX, 8), (TIME_INDEX, 12)):
             path = self.path(kind)
-            file = self.disk.open(path, create=not self.disk.exists(path))
-            try:
+            with closing(self.disk.open(path, create=not self.disk.exists(path))) as file:
                 file.reserve(index_bytes // entry_bytes * entry_bytes)
-            finally:
-                file.close()
 
     def kinds_to_flush(self) -> tuple[str, ...]:
         """The files to flush besides the log file; an active segment has no indexes on the disk."""
@@ -108,11 +103,8 @@ class Segment(IndexedSegment):
             return
         self.file.flush()
         for kind in self.kinds_to_flush():
-            file = self.disk.open(self.path(kind))
-            try:
+            with closing(self.disk.open(self.path(kind))) as file:
                 file.flush()
-            finally:
-                file.close()
         self.is_dirty = False
 
     def flushed_to(self, size: int) -> None:

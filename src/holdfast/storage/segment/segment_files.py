@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import NamedTuple
 
 from holdfast.model import Offset
@@ -31,11 +32,11 @@ class SegmentFiles:
     state: str
     """Empty while in use; otherwise the ending of its file names."""
 
-    def __init__(self, disk: Disk, directory: str, base_offset: int, state: str = "") -> None:
+    def __init__(self, disk: Disk, directory: str, base_offset: int) -> None:
         self.disk = disk
         self.directory = directory
         self.base_offset = Offset(base_offset)
-        self.state = state
+        self.state = ""
         self._file: File | None = None
 
     def path(self, kind: str) -> str:
@@ -76,13 +77,10 @@ class SegmentFiles:
     def rewrite(self, kind: str, content: bytes) -> None:
         """Rewrite in place: only an index above the recovery point can be torn, and is rebuilt."""
         path = self.path(kind)
-        file = self.disk.open(path, create=not self.disk.exists(path))
-        try:
+        with closing(self.disk.open(path, create=not self.disk.exists(path))) as file:
             if file.size:
                 file.truncate(0)
             file.append([content])
-        finally:
-            file.close()
 
     def content(self, kind: str) -> tuple[int, bytes, str]:
         """Base offset, content and path of an index file. Raises DamagedFileError if missing."""

@@ -10,10 +10,10 @@ from holdfast.broker.controller.auto_leader_rebalance import imbalanced
 from holdfast.broker.controller.config_changes import alter_broker_configs, alter_topic_configs
 from holdfast.broker.controller.elect_leaders import PREFERRED, UNCLEAN, elect
 from holdfast.broker.controller.reassignment import reassign
-from holdfast.broker.controller.topic_validation import RefusedError
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.metadata.store_nodes import ReplicaFailures, encode_replica_failures
 from holdfast.broker.replication.log_failures import NOTIFICATIONS
-from holdfast.broker.settings import Alteration, ConfigRefusedError, Operation
+from holdfast.broker.settings import Alteration, Operation
 from holdfast.coordination import Create, Delete, Set, paths
 from holdfast.model import BrokerEpoch, BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol import Request, Response
@@ -140,7 +140,7 @@ def test_settings_of_all_brokers_hold_for_topics_and_one_brokers_minimum_is_refu
         raised = setting("min.insync.replicas", "3")
         await alter_broker_configs(service, "", lambda _: raised, validate_only=False)
         assert service.core.settings[P].min_insync_replicas == 3
-        with pytest.raises(ConfigRefusedError):
+        with pytest.raises(RefusedError):
             await alter_broker_configs(service, "2", lambda _: raised, validate_only=False)
         with pytest.raises(RefusedError):
             await alter_broker_configs(service, "two", lambda _: raised, validate_only=False)

@@ -7,11 +7,11 @@ import pytest
 from holdfast.broker.controller.topic_validation import (
     AssignmentStart,
     Cluster,
-    RefusedError,
     check_is_new,
     check_name,
     replicas_of_new,
 )
+from holdfast.broker.errors import RefusedError
 from holdfast.model import BrokerId, ErrorCode
 from holdfast.protocol.messages.topics import CreatableReplicaAssignment, CreatableTopic
 

@@ -12,8 +12,6 @@ from holdfast.broker.controller import broker_channel
 from holdfast.broker.metadata.controller_fencing import Commands
 from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
@@ -25,28 +23,12 @@ MAX_PARTITIONS_PER_REQUEST: Final = 4
 PART: Final = 3
 
 
-async def create(three: Three, name: str) -> None:
-    topic = CreatableTopic(
-        name=name, num_partitions=PARTITIONS, replication_factor=2, assignments=[], configs=[]
-    )
-    answer = await three.ask(
-        three.controller, CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
-    )
-    assert [one.error_code for one in answer.topics] == [0]
-    await eventually(lambda: all_know(three, name), f"all know {name}")
-
-
 def all_know(three: Three, name: str) -> bool:
     return all(
         topic is not None and len(topic.partitions) == PARTITIONS
         for one in three.brokers.values()
         for topic in [one.metadata.topic(name)]
     )
-
-
-def hosted(three: Three, name: str) -> int:
-    names = [one for broker in three.brokers.values() for one in broker.replicas.partitions]
-    return sum(one.topic == name for one in names)
 
 
 @pytest.fixture
@@ -68,8 +50,8 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_many_partitions_come_and_go_in_several_commands(tmp_path: Path, sizes: list[int]) -> None:
     async def scenario(three: Three) -> None:
-        await create(three, "first")
-        await eventually(lambda: hosted(three, "first") == 2 * PARTITIONS, "all is hosted")
+        await three.create("first", PARTITIONS, 2)
+        await eventually(lambda: all_know(three, "first"), "all know it")
         assert 0 < max(sizes) <= MAX_PARTITIONS_PER_REQUEST
 
         # A new controller, whose first UpdateMetadata names a part of the brokers' metadata.
@@ -79,7 +61,8 @@ def test_many_partitions_come_and_go_in_several_commands(tmp_path: Path, sizes: 
         await eventually(
             lambda: any(one.controller for one in three.brokers.values()), "a new controller"
         )
-        await create(three, "second")
+        await three.create("second", PARTITIONS, 2)
+        await eventually(lambda: all_know(three, "second"), "all know it")
         assert all_know(three, "first")
         await eventually(
             lambda: all(len(one.metadata.brokers) == 2 for one in three.brokers.values()),
@@ -96,7 +79,7 @@ def test_many_partitions_come_and_go_in_several_commands(tmp_path: Path, sizes: 
             three.controller, DeleteTopicsRequest(topics=topics, topic_names=[], timeout_ms=60_000)
         )
         await eventually(
-            lambda: not hosted(three, "first") and not hosted(three, "second"), "all is gone"
+            lambda: not three.hosted("first") and not three.hosted("second"), "all is gone"
         )
         await eventually(
             lambda: not any(one.metadata.topics for one in three.brokers.values()), "for all"

@@ -21,8 +21,6 @@ from holdfast.protocol.messages.control import (
     UpdateMetadataTopicState,
 )
 from holdfast.protocol.messages.topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
@@ -33,16 +31,12 @@ NAME = TopicPartition("events", 0)
 
 
 async def create(three: Three) -> None:
-    topic = CreatableTopic(
-        name="events", num_partitions=1, replication_factor=3, assignments=[], configs=[]
-    )
-    await three.ask(three.controller, CreateTopicsRequest(topics=[topic], timeout_ms=60_000))
+    await three.create("events")
     await eventually(
         lambda: all(
-            NAME in one.replicas.partitions and one.metadata.partition("events", 0)
-            for one in three.brokers.values()
+            one.metadata.partition("events", 0) is not None for one in three.brokers.values()
         ),
-        "every broker hosts the partition",
+        "every broker knows the partition",
     )
 
 

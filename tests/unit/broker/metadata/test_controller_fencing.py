@@ -17,8 +17,6 @@ from holdfast.model import ErrorCode, Offset, ProducerId, TopicPartition
 from holdfast.protocol.codec.types import ZERO_UUID
 from holdfast.protocol.messages.control import StopReplicaRequest
 from holdfast.protocol.messages.topics import (
-    CreatableTopic,
-    CreateTopicsRequest,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
@@ -27,19 +25,6 @@ from tests.support.waiting import eventually
 from tests.unit.broker.three import Three, play
 
 P = TopicPartition("events", 0)
-
-
-async def created(three: Three) -> None:
-    topic = CreatableTopic(
-        name=P.topic, num_partitions=1, replication_factor=3, assignments=[], configs=[]
-    )
-    answer = await three.ask(
-        three.controller, CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
-    )
-    assert [one.error_code for one in answer.topics] == [0]
-    await eventually(
-        lambda: all(P in one.replicas.partitions for one in three.brokers.values()), "all host it"
-    )
 
 
 def stop_of(three: Three, broker: Broker) -> StopReplicaRequest:
@@ -63,7 +48,7 @@ def test_without_the_store_what_is_known_is_answered_and_nothing_is_removed(
     tmp_path: Path,
 ) -> None:
     async def scenario(three: Three) -> None:
-        await created(three)
+        await three.create(P.topic)
         broker = three.other
         stop, roles = stop_of(three, broker), roles_of(three, broker)
         broker.store.disconnect()
@@ -93,7 +78,7 @@ def test_many_forged_controller_epochs_cost_few_reads(
     """Commands wait for each other: one read per command would delay the controller's own."""
 
     async def scenario(three: Three) -> None:
-        await created(three)
+        await three.create(P.topic)
         broker = three.other
         reads: list[Sequence[str]] = []
         read = broker.store.get_newest
@@ -122,7 +107,7 @@ def _has(broker: Broker) -> bool:
 
 def test_a_log_that_cannot_be_used_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
     async def scenario(three: Three) -> None:
-        await created(three)
+        await three.create(P.topic)
         broker = three.other
         partition = broker.replicas.partitions.pop(P)
         logs = broker.directory.of(P).logs
@@ -139,7 +124,7 @@ def test_a_log_that_returns_still_has_its_producers(tmp_path: Path) -> None:
     """A retry of a stored batch must not be written twice."""
 
     async def scenario(three: Three) -> None:
-        await created(three)
+        await three.create(P.topic)
         broker = three.other
         partition = broker.replicas.partitions[P]
         options = BatchOptions(producer_id=7, producer_epoch=0, base_sequence=4)
@@ -153,7 +138,7 @@ def test_a_log_that_returns_still_has_its_producers(tmp_path: Path) -> None:
 
 def test_records_of_an_unknown_topic_are_not_removed(tmp_path: Path) -> None:
     async def scenario(three: Three) -> None:
-        await created(three)
+        await three.create(P.topic)
         broker = three.other
         partition = broker.replicas.partitions.pop(P)
         metadata = tmp_path / f"broker-{broker.id}" / str(P) / "partition.metadata"

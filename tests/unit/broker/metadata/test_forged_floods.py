@@ -23,7 +23,6 @@ from holdfast.protocol.messages.control import (
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
-from holdfast.protocol.messages.topics import CreatableTopic, CreateTopicsRequest
 from tests.support.waiting import eventually
 from tests.unit.broker.three import Three, play
 
@@ -47,20 +46,6 @@ class Reads:
         self.nodes += len(paths)
         self.looks += 1
         return await self._read(paths)
-
-
-async def created(three: Three) -> None:
-    topic = CreatableTopic(
-        name=REAL, num_partitions=PARTITIONS, replication_factor=3, assignments=[], configs=[]
-    )
-    answer = await three.ask(
-        three.controller, CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
-    )
-    assert [one.error_code for one in answer.topics] == [0]
-    await eventually(
-        lambda: all(len(one.replicas.partitions) == PARTITIONS for one in three.brokers.values()),
-        "all host it",
-    )
 
 
 def role(index: int, epoch: int = 0) -> LeaderAndIsrPartitionState:
@@ -145,7 +130,7 @@ def test_invented_partitions_cost_no_read_each(
     forged: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(three: Three) -> None:
-        await created(three)
+        await three.create(REAL, PARTITIONS)
         broker = three.other
         request, version = forged(three, broker)
         reads = Reads(broker, monkeypatch)
@@ -161,7 +146,7 @@ def test_the_controllers_command_does_not_wait_for_forged_ones(
     """Ten large commands wait when the real one arrives."""
 
     async def scenario(three: Three) -> None:
-        await created(three)
+        await three.create(REAL, PARTITIONS)
         broker = three.other
         service = three.controller.controller
         assert service is not None
@@ -188,7 +173,7 @@ def test_endless_forged_commands_make_a_broker_read_seldom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(three: Three) -> None:
-        await created(three)
+        await three.create(REAL, PARTITIONS)
         broker = three.other
         one = LeaderAndIsrTopicState(
             topic_name="made-up", topic_id=MADE_UP_ID, partition_states=[role(0)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +105,7 @@ def test_a_throttled_partition_stays_paused(tmp_path: Path, why: str) -> None:
         await eventually(lambda: copy.state is not None, "it knows its role")
         assert copy.state is not None
         copy.state = copy.state._replace(isr=(leader.id,))
-        copy.settings = copy.settings._replace(
-            topic=replace(copy.settings.topic, follower_throttled=ThrottledReplicas(("*",)))
-        )
+        copy.settings = copy.settings._replace(follower_throttled=ThrottledReplicas(("*",)))
         quota = follower.follower_quota
         quota._rate = lambda: 1
         await send(three, leader, 0, acks=1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.broker.errors import RefusedError
 from holdfast.broker.settings import (
     TOPIC,
     Alteration,
     BrokerSettings,
-    ConfigRefusedError,
     Layers,
     Operation,
     TopicConfigs,
@@ -58,14 +58,14 @@ def test_good_settings_are_taken_as_they_are() -> None:
 def test_an_impossible_setting_of_a_topic_is_refused(
     name: str, value: str | None, message: str
 ) -> None:
-    with pytest.raises(ConfigRefusedError) as caught:
+    with pytest.raises(RefusedError) as caught:
         check_topic_configs({name: value})
     assert message in caught.value.message
     assert caught.value.code is ErrorCode.INVALID_CONFIG
 
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(ConfigRefusedError, match=r"min\.compaction\.lag\.ms \(7\) > max"):
+    with pytest.raises(RefusedError, match=r"min\.compaction\.lag\.ms \(7\) > max"):
         check_topic_configs({"min.compaction.lag.ms": "7", "max.compaction.lag.ms": "6"})
 
 
@@ -106,7 +106,7 @@ def test_an_unset_list_grows_from_the_effective_value() -> None:
 def test_an_impossible_change_is_refused(
     alterations: list[Alteration], code: ErrorCode, message: str
 ) -> None:
-    with pytest.raises(ConfigRefusedError, match=message) as caught:
+    with pytest.raises(RefusedError, match=message) as caught:
         alter_topic(TopicConfigs(), alterations)
     assert caught.value.code is code
 
@@ -164,17 +164,17 @@ def test_a_list_of_a_broker_grows_from_the_effective_value() -> None:
 def test_an_impossible_change_of_a_broker_is_refused(
     name: str, value: str | None, message: str
 ) -> None:
-    with pytest.raises(ConfigRefusedError, match=message) as caught:
+    with pytest.raises(RefusedError, match=message) as caught:
         alter_broker(BASE, asks(name, value))
     assert caught.value.code is ErrorCode.INVALID_REQUEST
 
 
 def test_what_differs_from_broker_to_broker_cannot_be_set_for_all() -> None:
-    with pytest.raises(ConfigRefusedError, match="at default cluster level"):
+    with pytest.raises(RefusedError, match="at default cluster level"):
         alter_cluster(BASE, asks("leader.replication.throttled.rate", "1"))
 
 
 def test_a_secret_is_not_repeated() -> None:
-    with pytest.raises(ConfigRefusedError) as caught:
+    with pytest.raises(RefusedError) as caught:
         alter_broker(BASE, asks("ssl.key.password", "geheim", APPEND))
     assert "geheim" not in caught.value.message

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.broker.settings import BROKER, TOPIC, Change, Kind, Scope, Setting, Value
+from holdfast.broker.settings import BROKER, TOPIC, Change, Kind, Setting, Value
 from holdfast.broker.settings.setting import Allowed, value_text
 
 
 def setting(kind: Kind, allowed: str = "", default: str | None = None) -> Setting:
     return Setting(
         name="a.name",
-        scope=Scope.BROKER,
         kind=kind,
         default=default,
         is_required=False,

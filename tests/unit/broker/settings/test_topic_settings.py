@@ -7,7 +7,7 @@ import pytest
 from holdfast.broker.settings import TOPIC, Found, Layers, Source, TopicConfigs, load
 from holdfast.broker.settings.layers import TOPIC_SYNONYMS
 from holdfast.core import FlushRule, ReadRule, Settings
-from holdfast.storage import LogSettings, log_settings
+from holdfast.storage import LogSettings
 
 NEVER = 2**63 - 1
 
@@ -66,11 +66,18 @@ def test_a_broker_that_says_nothing_gives_a_topic_its_default(name: str) -> None
     assert topic().value(name) == TOPIC[name].default_value()
 
 
-def test_storage_would_work_out_the_same() -> None:
+def test_settings_of_storage() -> None:
     static = {"log.roll.hours": "1", "log.cleanup.policy": "compact", "message.max.bytes": "77"}
     own = {"segment.bytes": "2000000", "min.cleanable.dirty.ratio": "0.25"}
-    static |= {"producer.id.expiration.ms": "9", "log.flush.scheduler.interval.ms": "8"}
-    assert topic(own, static=static).log_settings() == log_settings(own, static)
+    static |= {"producer.id.expiration.ms": "9"}
+    assert topic(own, static=static).log_settings() == LogSettings(
+        segment_bytes=2_000_000,
+        segment_ms=3_600_000,
+        cleanup_policy=("compact",),
+        max_message_bytes=77,
+        min_cleanable_dirty_ratio=0.25,
+        producer_id_expiration_ms=9,
+    )
 
 
 def test_small_segments_are_for_tests() -> None:
@@ -126,11 +133,11 @@ def test_typed_settings() -> None:
         "follower.replication.throttled.replicas": "*",
     }
     settings = topic(own).settings(load("node.id=1").need())
-    assert settings.stamps_append_time
-    assert settings.message_timestamp_after_max_ms == 5
-    assert settings.message_timestamp_before_max_ms == NEVER
+    assert settings.records.is_append_time
+    assert settings.records.timestamp_after_max_ms == 5
+    assert settings.records.timestamp_before_max_ms == NEVER
     assert settings.leader_throttled.has(3, 2)
     assert not settings.leader_throttled.has(3, 1)
     assert settings.follower_throttled.has(9, 9)
     assert settings.log == LogSettings()
-    assert settings.replica.min_insync_replicas == 1
+    assert settings.core.min_insync_replicas == 1

@@ -63,7 +63,7 @@ def exercise(data: bytes) -> None:
             assert not isinstance(expected, str), expected
             assert table["offset"].to_pylist() == [record.offset for record in expected]
     try:
-        check_records(check_produced(data, 0, Rules(timestamp_after_max_ms=2**62)), 0)
+        check_records(check_produced(data, 0, Rules(timestamp_after_max_ms=2**62))[0], 0)
     except MalformedBatchError as error:
         assert error.error_code
 
