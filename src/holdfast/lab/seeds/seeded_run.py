@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from holdfast.core import ACKS_ALL, ACKS_LEADER, SAFE_RULES, Leader, Rules, Settings
+from holdfast.core import ACKS_ALL, ACKS_LEADER, SAFE_RULES, Rules, Settings
 from holdfast.lab.judge.verdict import INVALID, Verdict, judge
 from holdfast.lab.seeds.rng import Plan, plan_of
 from holdfast.lab.world.broker import SimBroker
@@ -314,15 +314,8 @@ class _Runner(TimedWorld):
         return False
 
     def _at_rest(self) -> bool:
-        world = self.world
-        leader = world.true_leader()
-        if leader is None or any(producer.under_way for producer in self.producers):
-            return False
-        role = leader.replica.role
-        in_sync = len(world.partition_state().isr) == len(NAMES)
-        equal = all(one.disk.keys == leader.disk.keys for one in world.brokers.values())
-        committed = leader.replica.log.high_watermark == leader.disk.end_offset
-        return isinstance(role, Leader) and in_sync and equal and committed
+        is_answered = not any(producer.under_way for producer in self.producers)
+        return is_answered and self.world.is_at_rest()
 
 
 _FAULTS: dict[str, Callable[[_Runner, SimBroker, Random], None]] = {
