@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.lab.judge.verdict import Verdict
 from holdfast.lab.scenarios.options import MOST, OPTIONS, parse_option
@@ -17,6 +17,8 @@ from holdfast.lab.world.world import World
 QUIET_KINDS = ("fetch-sent", "fetch-parked", "sent", "registered", "isr-applied", "message-lost")
 """Kinds of events that a scenario hides unless it shows them (`trace +fetch-parked`)."""
 
+
+ClientT = TypeVar("ClientT", SimProducer, SimConsumer)
 
 _NAME = re.compile(r"\w[\w-]*")
 _OPTION = re.compile(r"(\w+)=")
@@ -89,22 +91,19 @@ class Stage:
 
     def producer(self, name: str) -> SimProducer:
         """A producer by name; made with the defaults if it is new."""
-        clients = self.world.clients
-        if name not in clients:
-            clients[name] = SimProducer(self.world, self.new_name(name))
-        client = clients[name]
-        if not isinstance(client, SimProducer):
-            raise CommandError(f"{name!r} is not a producer")
-        return client
+        return self._client(name, SimProducer, "producer")
 
     def consumer(self, name: str) -> SimConsumer:
         """A consumer by name; made with the defaults if it is new."""
+        return self._client(name, SimConsumer, "consumer")
+
+    def _client(self, name: str, kind: type[ClientT], what: str) -> ClientT:
         clients = self.world.clients
         if name not in clients:
-            clients[name] = SimConsumer(self.world, self.new_name(name))
+            clients[name] = kind(self.world, self.new_name(name))
         client = clients[name]
-        if not isinstance(client, SimConsumer):
-            raise CommandError(f"{name!r} is not a consumer")
+        if not isinstance(client, kind):
+            raise CommandError(f"{name!r} is not a {what}")
         return client
 
 
