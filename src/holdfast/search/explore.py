@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from zlib import crc32
 
-from holdfast.search.limits import Limits
+from holdfast.search.limits import Coverage, Limits
 from holdfast.search.liveness import REST_MS, comes_to_rest
 from holdfast.search.question import Question
 from holdfast.search.states.client_facts import Violation
@@ -30,16 +30,6 @@ STUCK = "stuck"
 
 LOOKS_EVERY = 512
 """The search checks its limits after so many states."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """How many states a search has visited."""
-
-    distinct: int
-    generated: int
-    depth: int
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

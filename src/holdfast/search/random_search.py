@@ -18,8 +18,8 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from holdfast.lab.scenarios.options import build
 from holdfast.lab.seeds.seeded_run import SeededRun, run_seed
 from holdfast.model import TraceEvent
-from holdfast.search.explore import HOLDS, LIMIT, VIOLATED, Coverage
-from holdfast.search.limits import Limits
+from holdfast.search.explore import HOLDS, LIMIT, VIOLATED
+from holdfast.search.limits import Coverage, Limits
 
 _BASE = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
 _SHORTEST_MS = 300
