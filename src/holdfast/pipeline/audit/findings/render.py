@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from holdfast.pipeline.audit.findings.details import KIND_NAMES, PLACES, SENTENCES, Why
+from holdfast.pipeline.audit.findings.details import KIND_NAMES, PLACES, Why
 from holdfast.pipeline.audit.findings.finding_tables import ALIKE, folded
 from holdfast.pipeline.audit.findings.findings import (
     CONSUMED,
@@ -86,7 +86,7 @@ class FindingRenderer:
         owner = self._owner(row["row"], is_delivery)
         lacks = self._named(row["lacks"])
         damages = self._damages(topic.topic, partition, row, lacks)
-        detail = SENTENCES[Why(row["why"])].format(there=int(row["there"]))
+        detail = Why(row["why"]).sentence.format(there=int(row["there"]))
         return Finding(
             kind=KIND_NAMES[row["kind"]],
             topic=topic.topic,
@@ -188,7 +188,7 @@ class FindingRenderer:
                 ),
                 "detail": pa.array(
                     [
-                        SENTENCES[Why(why)].format(there=there)
+                        Why(why).sentence.format(there=there)
                         for why, there in zip(
                             table["why"].tolist(), table["there"].tolist(), strict=True
                         )
