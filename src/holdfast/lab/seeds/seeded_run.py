@@ -7,7 +7,6 @@ without an acknowledged record counts as a failure.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
@@ -22,6 +21,7 @@ from holdfast.lab.world.messages import Envelope, ProduceRequest, ReadRequest
 from holdfast.lab.world.timed_world import HEARTBEAT_MS, TimedWorld
 from holdfast.lab.world.world import STORE
 from holdfast.model import TraceEvent
+from holdfast.model.trace import trace_hash
 
 REST_MS = 60_000
 NAMES = ("b1", "b2", "b3")
@@ -45,11 +45,7 @@ class SeededRun:
 
     @property
     def trace_hash(self) -> str:
-        """Equal runs have equal hashes, under any PYTHONHASHSEED."""
-        digest = hashlib.sha256()
-        for event in self.events:
-            digest.update(event.to_json().encode())
-        return digest.hexdigest()
+        return trace_hash(self.events)
 
 
 def run_seed(
