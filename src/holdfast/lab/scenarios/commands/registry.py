@@ -26,7 +26,9 @@ _NEEDS_WORDS = re.compile(r"\S+ [A-Z]")
 
 
 class CommandError(Exception):
-    """A command that cannot be carried out; the runner adds file and line."""
+    """A command that cannot be carried out; the runner adds file, line and, for want of a hint,
+    the usage line.
+    """
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -157,10 +159,10 @@ def names_in(text: str) -> list[str]:
     return [one for one in text.strip("()").split(",") if one]
 
 
-def need(words: tuple[str, ...], count: int, usage: str) -> tuple[str, ...]:
-    """Exactly so many words, or the usage line."""
+def need(words: tuple[str, ...], count: int, usage: str = "") -> tuple[str, ...]:
+    """Exactly so many words; otherwise an error that shows this usage, or the command's own."""
     if len(words) != count:
-        raise CommandError(f"expected {count} word(s)", f"usage: {usage}")
+        raise CommandError(f"expected {count} word(s)", usage and f"usage: {usage}")
     return words
 
 
