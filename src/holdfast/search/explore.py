@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import time
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from zlib import crc32
 
@@ -18,7 +18,7 @@ from holdfast.search.limits import Coverage, Limits
 from holdfast.search.liveness import REST_MS, comes_to_rest
 from holdfast.search.question import Question
 from holdfast.search.states.client_facts import Violation
-from holdfast.search.states.space import Action, State
+from holdfast.search.states.space import State
 from holdfast.search.walk import Event, Walk, Way, step_of
 
 HOLDS = "holds"
@@ -85,7 +85,6 @@ class Explorer:
         self._parents = array("l")
         self._places = array("H")
         """For each state, the index of the choice that led to it from its parent."""
-        self._known_actions: dict[Action, None] = {}
         self._depth = 0
 
     @property
@@ -109,7 +108,6 @@ class Explorer:
         verdict: str,
         *,
         violation: Violation | None = None,
-        path: tuple[Event, ...] = (),
         limit: str = "",
     ) -> Found:
         return Found(
@@ -117,7 +115,6 @@ class Explorer:
             verdict=verdict,
             coverage=self.coverage,
             violation=violation,
-            path=path,
             limit=limit,
             runs=self.space.parts.runs,
         )
@@ -153,7 +150,6 @@ class Explorer:
                 return replace(ended, path=walk.events(self._way(number) + step_of(place)))
             key = walk.key(after)
             if key not in seen and self.space.is_within(after):
-                self._known_actions.setdefault(action)
                 following.append(self._add(after, key, number, place))
         return None
 
@@ -179,10 +175,6 @@ class Explorer:
         self._parents.append(parent)
         self._places.append(place)
         return number
-
-    def actions(self) -> Iterable[Action]:
-        """All different actions that led to a new state."""
-        return self._known_actions
 
     def path(self, number: int) -> tuple[Event, ...]:
         """The events that lead to a state, on one of the shortest paths."""

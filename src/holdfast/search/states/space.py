@@ -159,11 +159,6 @@ class Space:
         """The bounds that are not used up."""
         return self._left[budget]
 
-    def used(self, budget: int) -> dict[str, int]:
-        """The used part of each bound."""
-        counts = zip(BUDGETED, self.budgets[budget], strict=False)
-        return {name: count for name, count in counts if count}
-
     def spend(self, draft: Draft, bound: int) -> None:
         """Use one of a bound."""
         key = (draft.budget, bound)
