@@ -31,6 +31,9 @@ class Recording(Cluster):
     def delay(self, broker: int, seconds: float, to: Any = None) -> None:
         self.done.append(("delay", broker, seconds, to))
 
+    def ask(self, broker: int, call: str, timeout_s: float = 0.0, **fields: Any) -> None:
+        self.done.append((call, broker, fields))
+
     def produce(self, topic: str, values: Any, partition: int = 0, **more: Any) -> int:
         self.done.append(("produce", topic, values, partition, more))
         return 7
@@ -55,6 +58,17 @@ def test_calls_are_carried_out() -> None:
         ("delay", 1, 0.5, [2, "clients"]),
         ("produce", "t", [b"hi"], 0, {"acks": 1}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("call", "fault"),
+    [("disk-full", "full"), ("io-error", "io-error"), ("slow-flush", "slow-flush")],
+)
+def test_a_disk_fault_may_be_of_one_partition_or_directory(call: str, fault: str) -> None:
+    cluster = Recording()
+    place = {"partition": "t-0", "directory": "/logs"}
+    assert ask(cluster, {"call": call, "brokers": [1], **place}) == {"answer": None}
+    assert cluster.done == [("disk", 1, {"do": fault, **place})]
 
 
 @pytest.mark.parametrize(

@@ -107,8 +107,8 @@ class SimulatedBackend(Backend):
 
     async def go_away(self, store: Store) -> None:
         assert isinstance(store, MemoryStore)
-        store.go_away()
+        store.disconnect()
 
     async def come_back(self, store: Store) -> None:
         assert isinstance(store, MemoryStore)
-        store.come_back()
+        store.reconnect()

@@ -26,12 +26,12 @@ async def test_the_outcome_of_a_request_in_flight_is_unknown(arrived: bool) -> N
     await asyncio.sleep(0)
     if arrived:
         await eventually(lambda: "/a" in server.tree.nodes, "arrived")
-    store.go_away()
+    store.disconnect()
     with pytest.raises(StoreAwayError) as caught:
         await task
     assert caught.value.outcome_unknown
     server.delay_s = lambda: 0.0
-    store.come_back()
+    store.reconnect()
     assert (await store.get("/a") is not None) is arrived
 
 
@@ -41,10 +41,10 @@ async def test_a_client_that_is_away_too_long_loses_its_session() -> None:
     store = MemoryStore(server, session_timeout_ms=10)
     await store.open()
     await store.commit(Create("/mine", ephemeral=True))
-    store.go_away()
+    store.disconnect()
     await eventually(lambda: "/mine" not in server.tree.nodes, "the session has ended")
     states = [store.state]
-    store.come_back()
+    store.reconnect()
     states.append(store.state)
     assert states == [SessionState.AWAY, SessionState.LOST], "it cannot be notified before"
     with pytest.raises(SessionLostError):
@@ -56,10 +56,10 @@ async def test_a_client_that_is_away_too_long_loses_its_session() -> None:
 @on_loop
 async def test_opening_fails_while_the_store_is_away() -> None:
     store = MemoryStore(MemoryServer())
-    store.go_away()
+    store.disconnect()
     with pytest.raises(StoreAwayError):
         await store.open()
-    store.come_back()
+    store.reconnect()
     await store.open()
     assert store.state is SessionState.CONNECTED
 

@@ -11,16 +11,9 @@ from holdfast.cli import main
 from holdfast.cluster import Cluster
 from holdfast.ledger import LedgerProducer
 from tests.ledger.writing import write_ledger
-from tests.support.spark import SMALL_OPTIONS, command
+from tests.support.spark import SMALL_OPTIONS, SPARKS_SOCKETS, command
 
-pytestmark = [
-    pytest.mark.slow,
-    # PySpark leaves the sockets of its results to the garbage collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-    pytest.mark.filterwarnings(
-        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-    ),
-]
+pytestmark = [pytest.mark.slow, *SPARKS_SOCKETS]
 TOPIC = "t"
 RECORDS = 3000
 PARTITIONS = 3

@@ -17,16 +17,9 @@ from holdfast.pipeline.errors import PipelineError
 from tests.pipeline.audit_plants import RECORDS, Estate, make_estate
 from tests.pipeline.audit_reference import Content, Findings, Line
 from tests.pipeline.audit_world import TOPIC
-from tests.support.spark import session
+from tests.support.spark import SPARKS_SOCKETS, session
 
-pytestmark = [
-    pytest.mark.slow,
-    # PySpark leaves the sockets of its results to the garbage collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-    pytest.mark.filterwarnings(
-        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-    ),
-]
+pytestmark = [pytest.mark.slow, *SPARKS_SOCKETS]
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from holdfast.pipeline.spark.failures import StreamFailedError
 from tests.support import delta
 from tests.support.spark import SPARKS_SOCKETS, Silent, session
 
-pytestmark = [pytest.mark.slow, SPARKS_SOCKETS]
+pytestmark = [pytest.mark.slow, *SPARKS_SOCKETS]
 
 FIELDS = "carrier STRING NOT NULL, delay INT"
 

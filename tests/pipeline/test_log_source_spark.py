@@ -13,16 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from holdfast.pipeline import logs
 from holdfast.pipeline.logs import columns
 from tests.pipeline import log_files as files
-from tests.support.spark import session
+from tests.support.spark import SPARKS_SOCKETS, session
 
-pytestmark = [
-    pytest.mark.slow,
-    # Spark leaves its own connections to Java for the collector.
-    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
-    pytest.mark.filterwarnings(
-        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-    ),
-]
+pytestmark = [pytest.mark.slow, *SPARKS_SOCKETS]
 
 
 @pytest.fixture(scope="module")

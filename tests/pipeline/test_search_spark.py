@@ -20,7 +20,7 @@ from tests.support.spark_cluster import DRIVER, standalone
 from tests.support.waiting import wait_until
 from tests.unit.cli.lab_runner import lab, lab_json
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000), SPARKS_SOCKETS]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000), *SPARKS_SOCKETS]
 
 SPARK = ("--spark", "local[2]", *SMALL_OPTIONS)
 LARGE = Bounds(settled=1, crashes=1, restarts=1, elections=1, delays=2)

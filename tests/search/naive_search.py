@@ -23,6 +23,7 @@ from holdfast.lab.world.messages import (
 )
 from holdfast.model import NO_BROKER_EPOCH
 from holdfast.search import Question
+from holdfast.search.bounds import BUDGETED
 from holdfast.search.explore import Explorer
 from holdfast.search.question import carry_out, opening
 from holdfast.search.states.client_facts import Facts
@@ -175,9 +176,15 @@ def value_of_world(stage: Stage, used: Used) -> Value:
     )
 
 
+def used_by(explorer: Explorer, state: State) -> dict[str, int]:
+    """The part of each bound that the path to a state has used."""
+    counts = zip(BUDGETED, explorer.space.budgets[state[-1]], strict=False)
+    return {name: count for name, count in counts if count}
+
+
 def value_of_state(explorer: Explorer, state: State) -> Value:
     space = explorer.space
-    control, wires, facts, budget = state[space.count :]
+    control, wires, facts, _ = state[space.count :]
     links: dict[tuple[str, str], list[Any]] = {}
     for source, target, payload in space.wires.messages(wires):
         links.setdefault((source, target), []).append(payload)
@@ -189,7 +196,7 @@ def value_of_state(explorer: Explorer, state: State) -> Value:
         frozen_control(*space.parts.control(control)),
         links,
         space.ledgers[facts],
-        space.used(budget),
+        used_by(explorer, state),
     )
 
 

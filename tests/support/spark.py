@@ -16,7 +16,12 @@ from pyspark.sql import SparkSession
 from holdfast.pipeline.spark import QUICK, running
 from holdfast.pipeline.spark.progress import Reading
 
-SPARKS_SOCKETS = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+SPARKS_SOCKETS = (
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
+    ),
+)
 """pyspark leaves the socket of every collect() to the garbage collector."""
 SMALL = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2", **QUICK}
 """For tests' small data: fewer tasks, less waiting."""

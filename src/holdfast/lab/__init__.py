@@ -5,31 +5,20 @@ The lab makes no replication decision: it shows and judges the decisions of the 
 
 from holdfast.lab.judge.explain import Explanation, explain
 from holdfast.lab.judge.remedies import remedies
-from holdfast.lab.judge.verdict import OUTCOMES, Verdict
+from holdfast.lab.judge.verdict import Verdict
 from holdfast.lab.render.frames import Frame, fold, steps, table
 from holdfast.lab.scenarios.catalogue import UnknownScenarioError, ids, load, paths, section_of
 from holdfast.lab.scenarios.commands import HANDLERS
-from holdfast.lab.scenarios.options import OPTIONS, OptionError, build, parse_option
-from holdfast.lab.scenarios.rewrite import rewritten
-from holdfast.lab.scenarios.run import Mismatch, Run, run_scenario
-from holdfast.lab.scenarios.scenario import (
-    Scenario,
-    ScenarioError,
-    Variant,
-    normal,
-    parse,
-    suggestion,
-)
+from holdfast.lab.scenarios.options import OPTIONS, build
+from holdfast.lab.scenarios.run import Run, run_scenario
+from holdfast.lab.scenarios.scenario import Scenario, ScenarioError, Variant, suggestion
 from holdfast.lab.seeds.seeded_run import SeededRun, run_seed
 
 __all__ = [
     "HANDLERS",
     "OPTIONS",
-    "OUTCOMES",
     "Explanation",
     "Frame",
-    "Mismatch",
-    "OptionError",
     "Run",
     "Scenario",
     "ScenarioError",
@@ -42,12 +31,8 @@ __all__ = [
     "fold",
     "ids",
     "load",
-    "normal",
-    "parse",
-    "parse_option",
     "paths",
     "remedies",
-    "rewritten",
     "run_scenario",
     "run_seed",
     "section_of",

@@ -41,19 +41,12 @@ __all__ = [
     "runs",
 ]
 
+_READERS = ("files", "read_committed", "read_consumed", "read_file", "read_ledger", "runs")
 _HOMES = {
-    "COMMITTED": "holdfast.ledger.columns",
-    "CONSUMED": "holdfast.ledger.columns",
-    "Kind": "holdfast.ledger.columns",
+    **dict.fromkeys(("COMMITTED", "CONSUMED", "SENT", "Kind"), "holdfast.ledger.columns"),
     "LedgerConsumer": "holdfast.ledger.consumer",
     "LedgerProducer": "holdfast.ledger.producer",
-    "SENT": "holdfast.ledger.columns",
-    "files": "holdfast.ledger.reading",
-    "read_committed": "holdfast.ledger.reading",
-    "read_consumed": "holdfast.ledger.reading",
-    "read_file": "holdfast.ledger.reading",
-    "read_ledger": "holdfast.ledger.reading",
-    "runs": "holdfast.ledger.reading",
+    **dict.fromkeys(_READERS, "holdfast.ledger.reading"),
 }
 
 

@@ -14,6 +14,7 @@ controller), `be` its broker epoch, `p` the partition, `why` the id of its cause
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -169,6 +170,14 @@ class TraceEvent(NamedTuple):
             **self.numbers,
         }
         return json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+
+
+def trace_hash(events: Iterable[TraceEvent]) -> str:
+    """Equal runs have equal hashes, under any PYTHONHASHSEED."""
+    digest = hashlib.sha256()
+    for event in events:
+        digest.update(event.to_json().encode())
+    return digest.hexdigest()
 
 
 class MalformedTraceError(ValueError):

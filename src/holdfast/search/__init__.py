@@ -2,7 +2,8 @@
 
 from holdfast.search.bounds import ANY, Bounds, bound_meaning, bound_names
 from holdfast.search.bounds_ladder import GUARDS, SWITCHES, WIDENING, Rung, ladder
-from holdfast.search.explore import HOLDS, LIMIT, VIOLATED, Coverage, Found, Watch, explore
+from holdfast.search.explore import HOLDS, LIMIT, VIOLATED, Found, Watch, explore
+from holdfast.search.limits import Coverage
 from holdfast.search.parallel.processes import spread, spread_many
 from holdfast.search.question import Question
 from holdfast.search.random_search import SeedsFound, search_runs, search_seeds, spread_seeds

@@ -82,28 +82,6 @@ def bound_meaning(name: str) -> tuple[str, int, int]:
     return str(known.metadata["meaning"]), known.default, int(known.metadata["most"])
 
 
-BUDGETED = (
-    "records",
-    "crashes",
-    "power_losses",
-    "stops",
-    "shutdowns",
-    "restarts",
-    "expiries",
-    "elections",
-    "failovers",
-    "partitions",
-    "delays",
-    "losses",
-    "unheard",
-    "duplicates",
-    "overtakings",
-    "lags",
-    "survivals",
-    "disk_losses",
-    "disk_errors",
-    "flushes",
-    "epoch_losses",
-    "slow_sessions",
-)
+_LASTING = ("replicas", "in_sync", "settled", "late_joins", "readers", "versions")
+BUDGETED = tuple(name for name in bound_names() if name not in _LASTING)
 """Bounds that events use up, in the order in which a state counts them."""

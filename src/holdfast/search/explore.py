@@ -10,15 +10,15 @@ from __future__ import annotations
 import heapq
 import time
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from zlib import crc32
 
-from holdfast.search.limits import Limits
+from holdfast.search.limits import Coverage, Limits
 from holdfast.search.liveness import REST_MS, comes_to_rest
 from holdfast.search.question import Question
 from holdfast.search.states.client_facts import Violation
-from holdfast.search.states.space import Action, State
+from holdfast.search.states.space import State
 from holdfast.search.walk import Event, Walk, Way, step_of
 
 HOLDS = "holds"
@@ -30,16 +30,6 @@ STUCK = "stuck"
 
 LOOKS_EVERY = 512
 """The search checks its limits after so many states."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """How many states a search has visited."""
-
-    distinct: int
-    generated: int
-    depth: int
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +85,6 @@ class Explorer:
         self._parents = array("l")
         self._places = array("H")
         """For each state, the index of the choice that led to it from its parent."""
-        self._known_actions: dict[Action, None] = {}
         self._depth = 0
 
     @property
@@ -119,7 +108,6 @@ class Explorer:
         verdict: str,
         *,
         violation: Violation | None = None,
-        path: tuple[Event, ...] = (),
         limit: str = "",
     ) -> Found:
         return Found(
@@ -127,7 +115,6 @@ class Explorer:
             verdict=verdict,
             coverage=self.coverage,
             violation=violation,
-            path=path,
             limit=limit,
             runs=self.space.parts.runs,
         )
@@ -163,7 +150,6 @@ class Explorer:
                 return replace(ended, path=walk.events(self._way(number) + step_of(place)))
             key = walk.key(after)
             if key not in seen and self.space.is_within(after):
-                self._known_actions.setdefault(action)
                 following.append(self._add(after, key, number, place))
         return None
 
@@ -189,10 +175,6 @@ class Explorer:
         self._parents.append(parent)
         self._places.append(place)
         return number
-
-    def actions(self) -> Iterable[Action]:
-        """All different actions that led to a new state."""
-        return self._known_actions
 
     def path(self, number: int) -> tuple[Event, ...]:
         """The events that lead to a state, on one of the shortest paths."""

@@ -1,4 +1,4 @@
-"""The limits of a search: a number of states, time or memory."""
+"""How far a search has come, and its limits: a number of states, time or memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,18 @@ _BYTES: Final = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 class LimitError(ValueError):
     """The text is not a limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How many states a search has visited."""
+
+    distinct: int
+    generated: int
+    """The initial state and all successors, known ones included, as TLC counts them."""
+    depth: int
+    """The number of levels; of the specification with that of the initial state, as TLC counts."""
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ faults end, as in seeded runs.
 
 from __future__ import annotations
 
-from holdfast.core import Leader
 from holdfast.lab.world.world import World
 from holdfast.model import NO_BROKER_EPOCH
 from holdfast.search.question import Question
@@ -29,7 +28,7 @@ def comes_to_rest(question: Question, path: tuple[Event, ...]) -> bool:
     for _ in range(REST_MS // _LOOK_EVERY_MS):
         _heartbeats(world)
         world.advance(_LOOK_EVERY_MS, flowing=True)
-        if is_at_rest(world):
+        if world.is_at_rest():
             return True
     return False
 
@@ -77,13 +76,3 @@ def _heartbeats(world: World) -> None:
         else:
             broker.register_if_needed()
     world.pump()
-
-
-def is_at_rest(world: World) -> bool:
-    """Whether all replicas are in sync and equal, and everything is committed."""
-    leader = world.true_leader()
-    if leader is None or not isinstance(leader.replica.role, Leader):
-        return False
-    in_sync = len(world.partition_state().isr) == len(world.brokers)
-    equal = all(one.disk.keys == leader.disk.keys for one in world.brokers.values())
-    return in_sync and equal and leader.replica.log.high_watermark == leader.disk.end_offset

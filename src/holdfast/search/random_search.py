@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from holdfast.lab.scenarios.options import build
 from holdfast.lab.seeds.seeded_run import SeededRun, run_seed
-from holdfast.model import TraceEvent
-from holdfast.search.explore import HOLDS, LIMIT, VIOLATED, Coverage
-from holdfast.search.limits import Limits
+from holdfast.search.explore import HOLDS, LIMIT, VIOLATED
+from holdfast.search.limits import Coverage, Limits
+
+if TYPE_CHECKING:
+    from holdfast.simulation import SimulatedRun
 
 _BASE = {"min_insync_replicas": "2", "replica_lag_time_max_ms": "1500"}
 _SHORTEST_MS = 300
@@ -32,33 +34,7 @@ _MOST: Final = 20
 """Seeds per range: about two seconds of work, so that progress is visible."""
 
 
-class SeedPlan(Protocol):
-    """A seed's plan."""
-
-    @property
-    def seed(self) -> int: ...
-    @property
-    def faults(self) -> tuple[str, ...]: ...
-    @property
-    def duration_ms(self) -> int: ...
-    @property
-    def send_every_ms(self) -> int: ...
-
-
-class SeedRun(Protocol):
-    """A seed's run."""
-
-    @property
-    def plan(self) -> SeedPlan: ...
-    @property
-    def events(self) -> Sequence[TraceEvent]: ...
-    @property
-    def failures(self) -> Sequence[str]: ...
-    @property
-    def virtual_s(self) -> float: ...
-
-
-R = TypeVar("R", bound=SeedRun)
+R = TypeVar("R", SeededRun, "SimulatedRun")
 Play = Callable[[int, Mapping[str, Any] | None], R]
 """Runs a seed, with changes of its plan."""
 
@@ -205,13 +181,13 @@ def smallest(run: R, play: Play[R]) -> R:
     return kept
 
 
-def _same_failure(run: SeedRun, tried: SeedRun) -> bool:
+def _same_failure(run: R, tried: R) -> bool:
     """Whether both runs have the same first failure."""
     kind = run.failures[0].partition(":")[0]
     return any(one.partition(":")[0] == kind for one in tried.failures)
 
 
-def _smaller(run: SeedRun) -> Iterator[dict[str, Any]]:
+def _smaller(run: SeededRun | SimulatedRun) -> Iterator[dict[str, Any]]:
     """Plans with less of something, the largest reductions first."""
     plan = run.plan
     now = {

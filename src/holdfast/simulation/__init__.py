@@ -5,7 +5,7 @@ virtual, so a simulated minute takes a second or two.
 """
 
 from holdfast.simulation.cluster import SimulatedCluster
-from holdfast.simulation.plan import FAULTS, Plan
+from holdfast.simulation.plan import FAULTS
 from holdfast.simulation.run import SimulatedRun, simulate
 
-__all__ = ["FAULTS", "Plan", "SimulatedCluster", "SimulatedRun", "simulate"]
+__all__ = ["FAULTS", "SimulatedCluster", "SimulatedRun", "simulate"]

@@ -14,9 +14,9 @@ producer's records are there once and in order; every record was sent by a clien
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from holdfast.broker.node import Broker
 from holdfast.broker.replication.partition import Partition
 from holdfast.model import TopicPartition, TraceEvent
 from holdfast.protocol.records import batches, check_batch, read_records
@@ -107,7 +107,8 @@ class Invariants:
         if mark < before:
             self._note(event, f"b{event.broker}'s high watermark falls from {before} to {mark}")
         self._marks[leadership] = mark
-        if self._directory(event.broker, partition.name) in self._failed_directories(event.broker):
+        failed = self._running(event.broker).directory.offline
+        if self._directory(event.broker, partition.name) in failed:
             self._note(event, f"b{event.broker} commits {mark} in a directory that has failed")
         self._committed(event, partition, event.numbers["was"], mark)
         self._isr_has(event, partition.name, mark)
@@ -143,9 +144,8 @@ class Invariants:
     def _went_offline(self, event: TraceEvent) -> None:
         """A fault that names no log directory may hit all of them."""
         assert event.broker is not None
-        broker = self._cluster.machines[event.broker].broker
-        assert broker is not None
-        [name] = [one for one in broker.replicas.partitions if str(one) == event.partition]
+        partitions = self._running(event.broker).replicas.partitions
+        [name] = [one for one in partitions if str(one) == event.partition]
         directory = self._directory(event.broker, name)
         faults = self._cluster.machines[event.broker].disk.faults
         hit = [one.path_part for one in faults]
@@ -154,14 +154,13 @@ class Invariants:
             self._note(event, text)
 
     def _directory(self, broker: int, name: TopicPartition) -> str:
-        running = self._cluster.machines[broker].broker
-        assert running is not None
-        return running.directory.path_of(running.directory.of(name))
+        directory = self._running(broker).directory
+        return directory.path_of(directory.of(name))
 
-    def _failed_directories(self, broker: int) -> Mapping[str, OSError]:
+    def _running(self, broker: int) -> Broker:
         running = self._cluster.machines[broker].broker
         assert running is not None
-        return running.directory.offline
+        return running
 
     def _lost_power(self, event: TraceEvent) -> None:
         assert event.broker is not None

@@ -8,6 +8,7 @@ real broker would find.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +20,8 @@ from holdfast.broker.settings import Layers
 from holdfast.broker.trace_events import BrokerTrace
 from holdfast.coordination import StoreError
 from holdfast.simulation.disk.byte_disk import ByteDisk, Step, Write, apply
-from holdfast.simulation.disk.crash_states import drawn_power_loss, flushed_only
 from holdfast.simulation.disk.log_directory_view import DiskFolder
+from holdfast.simulation.disk.power_loss import drawn_power_loss, flushed_only
 from holdfast.simulation.network import Network
 from holdfast.simulation.store.memory_store import MemoryServer, MemoryStore
 from holdfast.simulation.trace_recording import Recording, Sink
@@ -36,25 +37,17 @@ EPOCH_S: Final = 1_700_000_000.0
 """The wall-clock time at which virtual time begins."""
 
 
+@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What all machines share."""
 
-    def __init__(
-        self,
-        timeline: Timeline,
-        network: Network,
-        server: MemoryServer,
-        recording: Recording,
-        rng: Random,
-        disk_s: float,
-    ) -> None:
-        self.timeline = timeline
-        self.network = network
-        self.server = server
-        self.recording = recording
-        self.rng = rng
-        self.disk_s = disk_s
-        """The longest time that a flush takes."""
+    timeline: Timeline
+    network: Network
+    server: MemoryServer
+    recording: Recording
+    rng: Random
+    disk_s: float
+    """The longest time that a flush takes."""
 
     def wall_s(self) -> float:
         """The wall-clock time."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
@@ -152,23 +153,17 @@ class Network:
         self._links.pop(link, None)
 
 
+@dataclass(slots=True, eq=False)
 class SimServer:
     """A listening socket."""
 
-    def __init__(
-        self,
-        network: Network,
-        loop: SimLoop,
-        factory: Callable[[], asyncio.BaseProtocol],
-        address: Address,
-    ) -> None:
-        self._network = network
-        self.loop = loop
-        self.factory = factory
-        self.address = address
+    network: Network
+    loop: SimLoop
+    factory: Callable[[], asyncio.BaseProtocol]
+    address: Address
 
     def close(self) -> None:
-        self._network.closed(self.address)
+        self.network.closed(self.address)
 
 
 class Link:
@@ -299,8 +294,7 @@ class SimTransport(asyncio.Transport):
     def received(self, data: bytes) -> None:
         """Take bytes or END; they wait while the process does not read."""
         self._unread.append(data)
-        while self._is_reading and self._unread and not self.is_closed:
-            self._take(self._unread.popleft())
+        self._read_on()
 
     def _take(self, data: bytes) -> None:
         if data is END:

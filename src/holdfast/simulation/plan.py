@@ -10,20 +10,8 @@ from random import Random
 from typing import Final
 
 FAULTS: Final = (
-    "kill",
-    "kill-in-write",
-    "power-loss",
-    "stop",
-    "pause",
-    "cut",
-    "one-way-cut",
-    "slow",
-    "reset",
-    "torn-bytes",
-    "session-expiry",
-    "store-away",
-    "controller-loss",
-    "disk-error",
+    *("kill", "kill-in-write", "power-loss", "stop", "pause", "cut", "one-way-cut", "slow"),
+    *("reset", "torn-bytes", "session-expiry", "store-away", "controller-loss", "disk-error"),
     "forged-command",
 )
 

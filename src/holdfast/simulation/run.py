@@ -6,13 +6,13 @@ all faults end, and the cluster must come to rest in bounded virtual time.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from holdfast.core import ACKS_ALL, ACKS_LEADER
 from holdfast.model import TraceEvent
+from holdfast.model.trace import trace_hash
 from holdfast.simulation.checks import Invariants, judge
 from holdfast.simulation.clients.clients import Consumer, Ledger, Producer
 from holdfast.simulation.clients.offset_committer import GROUPS, Committer
@@ -47,11 +47,7 @@ class SimulatedRun:
 
     @property
     def trace_hash(self) -> str:
-        """Equal runs have equal hashes, under any PYTHONHASHSEED."""
-        digest = hashlib.sha256()
-        for event in self.events:
-            digest.update(event.to_json().encode())
-        return digest.hexdigest()
+        return trace_hash(self.events)
 
 
 def simulate(seed: int, changes: Mapping[str, Any] | None = None) -> SimulatedRun:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from holdfast.pipeline.audit import TimelinePoint
 from holdfast.pipeline.audit.findings.findings import Step
-from holdfast.web.drawing import box, group, line, number, path, text
+from holdfast.web.drawing import box, embedded, group, line, number, path, text
 from holdfast.web.time_format import clock
 
 RIGHT: Final = 16
@@ -90,11 +90,8 @@ def chart(points: Sequence[TimelinePoint], steps: Sequence[Step], shape: Shape =
         _times(bars, shape),
         *_events(steps, bars, shape),
     ]
-    return (
-        f'<svg class="hf" role="img" viewBox="0 0 {number(shape.width)} {HEIGHT}" '
-        'xmlns="http://www.w3.org/2000/svg"><title>Acknowledged and found, by time of sending'
-        f"</title>{''.join(drawn)}</svg>"
-    )
+    title = "Acknowledged and found, by time of sending"
+    return embedded(shape.width, HEIGHT, title, "".join(drawn))
 
 
 def round_above(amount: int) -> int:
@@ -112,11 +109,10 @@ def _bar(bar: Bar, x: float, width: float, most: int) -> str:
     inset = min(1.5, width / 8)
     base, parts = TOP + PLOT, []
     if whole > red:
-        body = box(x + inset, base - whole + red, width - 2 * inset, whole - red, radius=0)
-        parts.append(body.replace("/>", ' class="kept"/>'))
+        top, height = base - whole + red, whole - red
+        parts.append(box(x + inset, top, width - 2 * inset, height, "kept", radius=0))
     if red:
-        body = box(x + inset, base - whole, width - 2 * inset, red, radius=0)
-        parts.append(body.replace("/>", ' class="missing"/>'))
+        parts.append(box(x + inset, base - whole, width - 2 * inset, red, "missing", radius=0))
         middle = x + width / 2
         parts.append(path(f"M{number(middle - 4)} {base + 7}h8l-4 -6z", "missing"))
     tooltip = f"{clock(bar.second)}: {bar.acked:,} acknowledged, {bar.found:,} found"

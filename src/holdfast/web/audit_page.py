@@ -8,7 +8,6 @@ audited. Text from ledgers, logs and traces is escaped where it is written.
 from __future__ import annotations
 
 from html import escape
-from importlib.resources import files
 from typing import Final
 
 from holdfast.pipeline.audit import Audit, PartitionFacts
@@ -19,7 +18,7 @@ from holdfast.web.acked_chart import chart
 from holdfast.web.audit_tables import findings_table, inputs_list, partitions_table
 from holdfast.web.cause_chapters import Chapter, chapters
 from holdfast.web.log_lanes import lanes, window_of
-from holdfast.web.theme import DARK, LIGHT, style_sheet, variables
+from holdfast.web.theme import filled
 from holdfast.web.time_format import clock
 
 MOST_CHAPTERS: Final = 20
@@ -51,17 +50,7 @@ def page(audit: Audit) -> str:
         partitions_table(audit),
         inputs_list(audit),
     ]
-    text = files("holdfast.web").joinpath("assets/audit.html").read_text(encoding="utf-8")
-    for mark, content in (
-        ("/*LIGHT*/", variables(LIGHT)),
-        ("/*DARK*/", variables(DARK)),
-        ("/*PICTURE*/", style_sheet(variables=True)),
-        ("<!--TITLE-->", escape(f"Audit: {headline(audit)}")),
-        # Last, so that no placeholder inside a user's text is replaced.
-        ("<!--BODY-->", "\n".join(body)),
-    ):
-        text = text.replace(mark, content)
-    return text
+    return filled("audit.html", f"Audit: {headline(audit)}", {"<!--BODY-->": "\n".join(body)})
 
 
 # The verdict.

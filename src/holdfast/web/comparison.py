@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from holdfast.search.compare import Comparison, Figures
-from holdfast.web.drawing import box, card, group, number, text, wrapped
-from holdfast.web.theme import LIGHT, style_sheet
+from holdfast.web.drawing import box, card, group, standalone, text, wrapped
 
 PANEL_WIDTH: Final = 330
 PANEL_HEIGHT: Final = 132
@@ -75,13 +74,8 @@ def comparison_svg(comparison: Comparison) -> str:
     width = 2 * MARGIN + COLUMNS * PANEL_WIDTH + (COLUMNS - 1) * GAP
     height = TOP + rows * (PANEL_HEIGHT + GAP) - GAP + MARGIN
     parts = [_panel(one, place, comparison) for place, one in enumerate(PANELS)]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '
-        f'width="{number(width)}" height="{number(height)}" role="img" class="hf">'
-        f"<title>In-sync replicas or a majority</title><style>{style_sheet()}</style>"
-        f'<rect width="100%" height="100%" fill="{LIGHT["bg"]}"/>'
-        f"{_head(comparison)}{''.join(parts)}</svg>\n"
-    )
+    body = "".join((_head(comparison), *parts))
+    return standalone(width, height, "In-sync replicas or a majority", body)
 
 
 def _head(comparison: Comparison) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
+from holdfast.web.theme import LIGHT, style_sheet
+
 WIDE = 0.64
 NARROW = 0.55
 """The average width of a character relative to its height, in Arial and DejaVu."""
@@ -18,15 +20,17 @@ def text(x: float, y: float, words: str, classes: str = "") -> str:
     return f'<text x="{number(x)}" y="{number(y)}"{_class(classes)}>{escape(words)}</text>'
 
 
-def box(x: float, y: float, width: float, height: float, *, radius: float = 5) -> str:
+def box(
+    x: float, y: float, width: float, height: float, classes: str = "", *, radius: float = 5
+) -> str:
     return (
         f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" '
-        f'height="{number(height)}" rx="{number(radius)}"/>'
+        f'height="{number(height)}" rx="{number(radius)}"{_class(classes)}/>'
     )
 
 
 def card(x: float, y: float, width: float, height: float, classes: str = "card") -> str:
-    return box(x, y, width, height, radius=9).replace("/>", f' class="{classes}"/>')
+    return box(x, y, width, height, classes, radius=9)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, classes: str) -> str:
@@ -41,6 +45,24 @@ def path(commands: str, classes: str = "") -> str:
 def group(classes: str, *children: str, title: str = "") -> str:
     tooltip = f"<title>{escape(title)}</title>" if title else ""
     return f"<g{_class(classes)}>{tooltip}{''.join(children)}</g>"
+
+
+def embedded(width: float, height: float, title: str, body: str) -> str:
+    """A picture inside a page, which has the style sheet and sets the size."""
+    return (
+        f'<svg class="hf" role="img" viewBox="0 0 {number(width)} {number(height)}" '
+        f'xmlns="http://www.w3.org/2000/svg"><title>{escape(title)}</title>{body}</svg>'
+    )
+
+
+def standalone(width: float, height: float, title: str, body: str) -> str:
+    """A picture as a file of its own, in the light colours."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '
+        f'width="{number(width)}" height="{number(height)}" role="img" class="hf">'
+        f"<title>{escape(title)}</title><style>{style_sheet()}</style>"
+        f'<rect width="100%" height="100%" fill="{LIGHT["bg"]}"/>{body}</svg>\n'
+    )
 
 
 def pill(x: float, y: float, words: str, classes: str) -> tuple[str, float]:

@@ -131,8 +131,7 @@ def _log(
     slot = view.log_end_offset - first
     if 0 <= slot < layout.columns:
         x = layout.column(slot)
-        body = box(x + 1.5, top + layout.shape.cells, layout.cell - 3, CELL_HEIGHT)
-        drawn.append(body.replace("/>", ' class="slot"/>'))
+        drawn.append(box(x + 1.5, top + layout.shape.cells, layout.cell - 3, CELL_HEIGHT, "slot"))
     return drawn
 
 
@@ -180,13 +179,12 @@ def _marks(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
     end = layout.column(view.log_end_offset - first)
     words = f"HW {view.high_watermark}"
     width = text_width(words, 10.5, wide=True) + 8
-    flag = box(high - width, top + 7, width + 1.2, 15, radius=3).replace("/>", ' class="hwf"/>')
     return group(
         "dim",
         line(end, top + 8, end, bottom + 2, "leo"),
         text(end + 5, top + 18.5, f"LEO {view.log_end_offset}", "t10 b soft"),
         line(high, top + 7, high, bottom + 4, "hw"),
-        flag,
+        box(high - width, top + 7, width + 1.2, 15, "hwf", radius=3),
         text(high - width / 2 + 0.5, top + 18.5, words, "t10 b m hwt"),
     )
 
@@ -200,8 +198,7 @@ def _disk(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
     end = layout.column(view.log_end_offset - first)
     drawn = []
     if flushed > start:
-        bar = box(start + 1.5, y - 2, flushed - start - 3, 4, radius=2)
-        drawn.append(bar.replace("/>", ' class="disk"/>'))
+        drawn.append(box(start + 1.5, y - 2, flushed - start - 3, 4, "disk", radius=2))
     if end > flushed:
         drawn.append(line(max(start, flushed) + 3, y, end - 3, y, "mem"))
     words = f"on disk below {view.flushed_end}, rest in memory"

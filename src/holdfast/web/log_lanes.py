@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Final, NamedTuple
 
 from holdfast.pipeline.audit import PartitionFacts, ReplicaFacts
@@ -17,6 +16,7 @@ from holdfast.pipeline.audit.findings.findings import Step
 from holdfast.web.drawing import (
     box,
     card,
+    embedded,
     group,
     line,
     number,
@@ -124,7 +124,6 @@ def lanes(
     label: str,
 ) -> str:
     """One picture; the page sets its size. `label`: the meaning of the marked offsets."""
-    title = f"<title>{escape(f'The copies of {partition.topic}-{partition.partition}')}</title>"
     rows = sorted(partition.replicas, key=lambda one: one.broker)
     shape = window.shape
     height = TOP + len(rows) * (shape.lane + GAP)
@@ -134,10 +133,8 @@ def lanes(
         own = [step for step in steps if step.broker == replica.broker]
         drawn.append(_lane(replica, window, top, own, _state(replica, has, window)))
     drawn.append(_band_label(window, label))
-    return (
-        f'<svg class="hf" role="img" viewBox="0 0 {number(shape.width)} {number(height)}" '
-        f'xmlns="http://www.w3.org/2000/svg">{title}{"".join(drawn)}</svg>'
-    )
+    title = f"The copies of {partition.topic}-{partition.partition}"
+    return embedded(shape.width, height, title, "".join(drawn))
 
 
 def _axis(window: Window) -> str:
@@ -159,8 +156,8 @@ def _band(window: Window, top: float) -> str:
     x, end = window.x(window.lost_start), window.x(window.lost_end)
     shape = window.shape
     start = 1 if shape.is_wide else shape.cells - 6
-    body = box(x, top + start, max(3, end - x), shape.cells + CELL_HEIGHT + 22 - start, radius=0)
-    return body.replace("/>", ' class="lostband"/>')
+    height = shape.cells + CELL_HEIGHT + 22 - start
+    return box(x, top + start, max(3, end - x), height, "lostband", radius=0)
 
 
 def _band_label(window: Window, label: str) -> str:
@@ -268,8 +265,8 @@ def _disk(replica: ReplicaFacts, window: Window, y: float) -> str:
     end = window.x(replica.log_end_offset)
     drawn = []
     if flushed > start:
-        bar = box(start + 1.5, y - 2, max(1, min(flushed, end) - start - 3), 4, radius=2)
-        drawn.append(bar.replace("/>", ' class="disk"/>'))
+        width = max(1, min(flushed, end) - start - 3)
+        drawn.append(box(start + 1.5, y - 2, width, 4, "disk", radius=2))
     if end > flushed:
         drawn.append(line(max(start, flushed) + 3, y, end - 3, y, "mem"))
     return group("", *drawn, title=f"flushed below offset {replica.flushed}")

@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 from holdfast.lab.render.frames import Frame
 from holdfast.web.layout import NARROW, WIDE, Shape, layout_of
 from holdfast.web.svg import parts
-from holdfast.web.theme import DARK, LIGHT, style_sheet, variables
+from holdfast.web.theme import filled
 
 
 def html_page(frames: Sequence[Frame], title: str) -> str:
@@ -26,18 +25,8 @@ def html_page(frames: Sequence[Frame], title: str) -> str:
 def html_tabs(scenarios: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str:
     """A page with several scenarios, one tab each: before and after, for example."""
     data = [_scenario_data(name, frames) for name, frames in scenarios]
-    page = files("holdfast.web").joinpath("assets/stepper.html").read_text(encoding="utf-8")
-    for mark, text in (
-        ("/*LIGHT*/", variables(LIGHT)),
-        ("/*DARK*/", variables(DARK)),
-        ("/*PICTURE*/", style_sheet(variables=True)),
-        ("<!--TITLE-->", escape(title)),
-        ("<!--WORDS-->", "".join(_in_words(name, frames) for name, frames in scenarios)),
-        # Last, so that no placeholder inside a scenario's own text is replaced.
-        ("<!--DATA-->", _safe_json(data)),
-    ):
-        page = page.replace(mark, text)
-    return page
+    words = "".join(_in_words(name, frames) for name, frames in scenarios)
+    return filled("stepper.html", title, {"<!--WORDS-->": words, "<!--DATA-->": _safe_json(data)})
 
 
 def _scenario_data(name: str, frames: Sequence[Frame]) -> dict[str, Any]:

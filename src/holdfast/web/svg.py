@@ -10,7 +10,7 @@ from holdfast.lab.render.frames import Frame
 from holdfast.lab.render.views import Snapshot
 from holdfast.web.arrows import arrow
 from holdfast.web.chips import Chip, produced_chips, reader_chips, store_chips
-from holdfast.web.drawing import box, card, group, number, pill, text, wrapped
+from holdfast.web.drawing import box, card, group, number, pill, standalone, text, wrapped
 from holdfast.web.lanes import lane
 from holdfast.web.layout import (
     CHIP,
@@ -21,7 +21,6 @@ from holdfast.web.layout import (
     verdict_lines,
     verdict_look,
 )
-from holdfast.web.theme import LIGHT, style_sheet
 
 MARGIN = 18
 
@@ -37,14 +36,12 @@ def svg(frame: Frame, layout: Layout | None = None) -> str:
     width = layout.width + 2 * MARGIN
     caption, top = _caption(frame, layout.width, least)
     height = top + layout.height + MARGIN
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" '
-        f'width="{number(width)}" height="{number(height)}" role="img" class="hf">'
-        f"{_title(frame)}<style>{style_sheet()}</style>"
-        f'<rect width="100%" height="100%" fill="{LIGHT["bg"]}"/>'
+    return standalone(
+        width,
+        height,
+        frame.sentence,
         f'<g transform="translate({MARGIN},{MARGIN})">{caption}</g>'
-        f'<g transform="translate({MARGIN},{number(top)})">{"".join(parts(frame, layout))}</g>'
-        "</svg>\n"
+        f'<g transform="translate({MARGIN},{number(top)})">{"".join(parts(frame, layout))}</g>',
     )
 
 
@@ -62,10 +59,6 @@ def parts(frame: Frame, layout: Layout) -> list[str]:
         _verdict(snapshot, layout),
         arrow(frame, layout),
     ]
-
-
-def _title(frame: Frame) -> str:
-    return group("", title=frame.sentence).removeprefix("<g>").removesuffix("</g>")
 
 
 def _caption(frame: Frame, width: float, least: int) -> tuple[str, float]:

@@ -1,4 +1,4 @@
-"""Colours and the style sheet of the picture, for light and for dark.
+"""Colours, the style sheet of the picture, and what all pages share, for light and for dark.
 
 The style sheet has `$name` for each colour. A standalone picture gets the light values, because
 many programs that show SVG do not support CSS variables. The page gets variables, so that it can
@@ -8,6 +8,8 @@ follow the reader's preference.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
 from string import Template
 
 EPOCH_COLOURS = 8
@@ -130,6 +132,21 @@ def style_sheet(*, variables: bool = False) -> str:
     """The picture's CSS: with the light colours, or with a variable for each."""
     colours = {name: f"var(--{name})" for name in LIGHT} if variables else dict(LIGHT)
     return Template(_FONTS + _epochs() + _LANES + _CHIPS).substitute(colours).strip()
+
+
+def filled(page: str, title: str, contents: Mapping[str, str]) -> str:
+    """A page of `assets`, with its title, its colours and these contents by their placeholders."""
+    text = files("holdfast.web").joinpath(f"assets/{page}").read_text(encoding="utf-8")
+    for mark, content in (
+        ("/*LIGHT*/", variables(LIGHT)),
+        ("/*DARK*/", variables(DARK)),
+        ("/*PICTURE*/", style_sheet(variables=True)),
+        ("<!--TITLE-->", escape(title)),
+        # Last, so that no placeholder inside a user's text is replaced.
+        *contents.items(),
+    ):
+        text = text.replace(mark, content)
+    return text
 
 
 def variables(colours: Mapping[str, str]) -> str:

@@ -125,18 +125,6 @@ def test_retries_come_to_an_end() -> None:
     assert labels(world, "A") == [], "refused before the append"
 
 
-def test_an_error_after_the_append_leaves_the_record_in_the_log() -> None:
-    world = world_of("AB", min_insync_replicas=2)
-    world.settle()
-    producer_of(world).send(["m0"])
-    world.pump()
-    crash(world, "B")
-    world.settle()
-    assert acknowledgement(world, "m0").error == "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
-    assert labels(world, "A") == ["m0"]
-    assert verdict_of(world).refused_kept == ("m0",)
-
-
 def test_a_producer_gets_an_error_without_a_leader() -> None:
     world = world_of("A")
     crash(world, "A")

@@ -90,7 +90,9 @@ def test_refused_but_kept() -> None:
     crash(world, "B")
     world.settle()
     verdict = verdict_of(world)
-    assert acknowledgement(world, "m0").status is Status.REFUSED
+    refused = acknowledgement(world, "m0")
+    assert (refused.status, refused.error) == (Status.REFUSED, "NOT_ENOUGH_REPLICAS_AFTER_APPEND")
+    assert labels(world, "A") == ["m0"], "refused after the append"
     assert (verdict.outcome, verdict.refused_kept) == ("refused-kept", ("m0",))
     assert (verdict.verdict, verdict.lost, verdict.exposed_lost) == (VALID, (), ())
 

@@ -19,9 +19,9 @@ from holdfast.core import EpochCache
 from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.records import batches
 from holdfast.simulation.disk.byte_disk import ByteDisk, Step
-from holdfast.simulation.disk.crash_states import Bound, CrashState, crash_states
 from holdfast.storage import BackgroundFlush, Log, LogDirectory, LogSettings, read
 from holdfast.storage.producers.replay import headers_from, rebuild_producers
+from tests.support.crash_states import Bound, CrashState, crash_states
 from tests.unit.storage.support import NOW, batch, marker, produced, remove_due
 
 PARTITION = TopicPartition("t", 0)

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.model import TopicPartition
 from holdfast.simulation.disk.byte_disk import ByteDisk, Fault, Step
-from holdfast.simulation.disk.crash_states import Bound, crash_states
 from holdfast.storage import Disk, LogDirectory
+from tests.support.crash_states import Bound, crash_states
 from tests.unit.storage.support import SMALL, fill, open_all
 
 WANTED = {TopicPartition("a", number): uuid.UUID(int=number + 7) for number in range(4)}

@@ -9,9 +9,9 @@ import pytest
 from holdfast.model import Offset
 from holdfast.protocol.records import BatchOptions, Compression, batches, read_records
 from holdfast.simulation.disk.byte_disk import ByteDisk, Step
-from holdfast.simulation.disk.crash_states import Bound, crash_states
 from holdfast.storage import Disk, LastKnown, Log, LogSettings, read
 from holdfast.storage.cleaner.cleaner import cleanable_limit, dirty_ratio
+from tests.support.crash_states import Bound, crash_states
 from tests.unit.storage.support import (
     DIRECTORY,
     NOW,

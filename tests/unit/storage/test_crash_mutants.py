@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from holdfast.model import Offset
-from holdfast.simulation.disk.crash_states import Bound
 from holdfast.storage import Log
 from holdfast.storage.checkpoints.leader_epoch_checkpoint import EpochFile, EpochWrite
 from holdfast.storage.checkpoints.offset_checkpoints import DirectoryCheckpoints
@@ -16,6 +15,7 @@ from holdfast.storage.log import Log as LogClass
 from holdfast.storage.real_disk import RealFile
 from holdfast.storage.segment.batch_scan import BadBatchError
 from holdfast.storage.segment.segment import Segment
+from tests.support.crash_states import Bound
 from tests.unit.storage.crashes import SETTINGS, CrashCheckedLog
 from tests.unit.storage.test_crashes import follow, grow, leave, seal, take_back, truncate
 

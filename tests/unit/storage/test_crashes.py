@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 
-from holdfast.simulation.disk.crash_states import Bound
+from tests.support.crash_states import Bound
 from tests.unit.storage.crashes import SETTINGS, CrashCheckedLog
 
 

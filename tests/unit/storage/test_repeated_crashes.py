@@ -10,13 +10,13 @@ import pytest
 from holdfast.model import Offset, TopicPartition
 from holdfast.protocol.records.batch_header import HEADER_BYTES
 from holdfast.simulation.disk.byte_disk import ByteDisk, Fault, FileNode, Step
-from holdfast.simulation.disk.crash_states import Bound, crash_states
 from holdfast.storage import Log, LogDirectory, LogSettings, apply_retention
 from holdfast.storage.checkpoints.offset_checkpoints import CheckpointWrite
 from holdfast.storage.file_names import COMPACTED as COMPACTED_MARK
 from holdfast.storage.file_names import EPOCH_CHECKPOINT
 from holdfast.storage.producers.replay import snapshot_offsets
 from holdfast.storage.segment.batch_scan import CHUNK_BYTES, verified_runs
+from tests.support.crash_states import Bound, crash_states
 from tests.unit.storage.crashes import held_by
 from tests.unit.storage.support import NOW, batch, clean
 

@@ -5,12 +5,11 @@
 """
 
 from holdfast.cluster.chaos.run import Ground, Happened, Plan, play
-from holdfast.cluster.chaos.schedule import KINDS, UNSAFE_KINDS, Fault, Limits, Phase, phases
+from holdfast.cluster.chaos.schedule import KINDS, UNSAFE_KINDS, Limits, Phase, phases
 
 __all__ = [
     "KINDS",
     "UNSAFE_KINDS",
-    "Fault",
     "Ground",
     "Happened",
     "Limits",

@@ -86,10 +86,6 @@ class Phase:
     """How many brokers may be broken at the same time."""
     faults: tuple[Fault, ...]
 
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(fault.kind for fault in self.faults))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:

@@ -9,77 +9,60 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from holdfast.cluster.cluster import WAIT_S, Cluster
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.faults import CLIENTS
 from holdfast.cluster.status import cluster_status
 
-
-class Fields:
-    """A request's fields, taken one by one and checked."""
-
-    def __init__(self, call: str, fields: Mapping[str, Any]) -> None:
-        self._call = call
-        self._fields = dict(fields)
-
-    def _take(self, name: str, default: Any, kind: Callable[[Any], bool], what: str) -> Any:
-        value = self._fields.pop(name, default)
-        if value is None and default is None:
-            return None
-        if value is _NEEDED or not kind(value):
-            raise ClusterError(f"{self._call}: {name} is {what}")
-        return value
-
-    def number(self, name: str, default: Any = None) -> Any:
-        """A whole number."""
-        return self._take(name, default, lambda it: type(it) is int, "a whole number")
-
-    def seconds(self, name: str, default: Any = None) -> Any:
-        """A time or a probability: any number that is not negative."""
-        return self._take(name, default, _is_amount, "a number")
-
-    def text(self, name: str, default: Any = None) -> Any:
-        return self._take(name, default, lambda it: isinstance(it, str), "text")
-
-    def flag(self, name: str) -> bool:
-        return bool(self._take(name, False, lambda it: type(it) is bool, "true or false"))
-
-    def numbers(self, name: str, default: Any = None) -> Any:
-        """A list of broker ids."""
-        return self._take(name, default, _are_numbers, "a list of broker ids")
-
-    def texts(self, name: str, default: Any = None) -> Any:
-        return self._take(name, default, _are_texts, "a list of texts")
-
-    def table(self, name: str) -> dict[str, str]:
-        """A map from names to texts."""
-        return dict(self._take(name, {}, _is_table, "an object of texts"))
-
-    def ends(self, name: str) -> Any:
-        """Broker ids, or "clients"."""
-        return self._take(name, None, _are_ends, f'a list of broker ids or "{CLIENTS}"')
-
-    def groups(self, name: str) -> list[list[int]]:
-        return list(self._take(name, _NEEDED, _are_groups, "a list of lists of broker ids"))
-
-    def done(self) -> None:
-        """Refuse remaining fields: a misspelt field would be ignored in silence."""
-        if self._fields:
-            raise ClusterError(f"{self._call} has no field {', '.join(sorted(self._fields))}")
+NEEDED: Final[Any] = object()
+"""The default of a field that a request must have."""
 
 
-_NEEDED: Final = object()
-NEEDED: Final[Any] = _NEEDED
+class Field(NamedTuple):
+    """One field of a call: what its value must be, and what stands for a missing one."""
+
+    is_good: Callable[[Any], bool]
+    what: str
+    default: Any = None
+    """None: the field may also be null."""
+    read: Callable[[Any, Any], Any] = lambda _cluster, value: value
+    """Makes of a good value what the call gets; ClusterError if this cluster cannot use it."""
+
+    def needed(self) -> Field:
+        """The field of a call that cannot do without it."""
+        return self._replace(default=NEEDED)
+
+    def default_to(self, default: Any) -> Field:
+        """The field of a call that has a default for it."""
+        return self._replace(default=default)
 
 
-def _are_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(type(one) is int for one in value)
+Fields = Mapping[str, Field]
+
+
+def taken(call: str, given: Mapping[str, Any], fields: Fields, cluster: Any = None) -> Any:
+    """The fields of a request by name. A misspelt one is refused, not ignored in silence."""
+    left, values = dict(given), {}
+    for name, field in fields.items():
+        value = left.pop(name, field.default)
+        is_left_out = value is None and field.default is None
+        if not is_left_out and (value is NEEDED or not field.is_good(value)):
+            raise ClusterError(f"{call}: {name} is {field.what}")
+        values[name] = field.read(cluster, value)
+    if left:
+        raise ClusterError(f"{call} has no field {', '.join(sorted(left))}")
+    return values
 
 
 def _is_amount(value: Any) -> bool:
     return type(value) in (int, float) and value >= 0
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(type(one) is int for one in value)
 
 
 def _are_texts(value: Any) -> bool:
@@ -98,36 +81,8 @@ def _are_groups(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_are_numbers, value))
 
 
-Prepared = Callable[[], Any]
-Prepare = Callable[[Cluster, Fields], Prepared]
-
-
-def run(cluster: Cluster, call: str, fields: Mapping[str, Any]) -> Any:
-    """Carry out one call; ClusterError if that is impossible."""
-    prepare = OPERATIONS.get(call)
-    if prepare is None:
-        raise ClusterError(f"there is no call {call!r}", hint=f"one of {', '.join(OPERATIONS)}")
-    taken = Fields(call, fields)
-    do = prepare(cluster, taken)
-    taken.done()
-    return do()
-
-
-# Every function below reads its fields first and returns the action.
-
-
-def _info(cluster: Cluster, _: Fields) -> Prepared:
-    return lambda: {
-        "bootstrap": cluster.bootstrap,
-        "brokers": list(cluster.brokers),
-        "data_dir": str(cluster.data_dir),
-        "store": cluster.store,
-    }
-
-
-def _named(cluster: Cluster, fields: Fields, default: Any = NEEDED) -> list[int]:
+def _named(cluster: Cluster, brokers: list[int]) -> list[int]:
     """Known brokers, each named once: all are checked before the action begins."""
-    brokers: list[int] = fields.numbers("brokers", default)
     for place, broker in enumerate(brokers):
         cluster.entry(broker)
         if broker in brokers[:place]:
@@ -135,210 +90,153 @@ def _named(cluster: Cluster, fields: Fields, default: Any = NEEDED) -> list[int]
     return brokers
 
 
-def _running(cluster: Cluster, fields: Fields, default: Any = NEEDED) -> list[int]:
-    brokers = _named(cluster, fields, default)
-    cluster.check_running(*brokers)
+def _running(cluster: Cluster, brokers: list[int]) -> list[int]:
+    cluster.check_running(*_named(cluster, brokers))
     return brokers
 
 
-def _each(method: str) -> Prepare:
-    def prepare(cluster: Cluster, fields: Fields) -> Prepared:
-        brokers = _running(cluster, fields)
-        return _of_all(brokers, getattr(cluster, method))
+def _decoded(_cluster: Cluster, values: list[str]) -> list[bytes]:
+    try:
+        return [base64.b64decode(value, validate=True) for value in values]
+    except binascii.Error:
+        raise ClusterError("produce: values are base64") from None
 
-    return prepare
+
+NUMBER: Final = Field(lambda value: type(value) is int, "a whole number")
+AMOUNT: Final = Field(_is_amount, "a number")
+"""A time or a probability: any number that is not negative."""
+TEXT: Final = Field(lambda value: isinstance(value, str), "text")
+FLAG: Final = Field(lambda value: type(value) is bool, "true or false", False)
+NUMBERS: Final = Field(_are_numbers, "a list of broker ids")
+TABLE: Final = Field(_is_table, "an object of texts", {})
+ENDS: Final = Field(_are_ends, f'a list of broker ids or "{CLIENTS}"')
+VALUES: Final = Field(_are_texts, "a list of texts", NEEDED, _decoded)
+GROUPS: Final = Field(_are_groups, "a list of lists of broker ids", NEEDED)
+
+RUNNING: Final = NUMBERS._replace(default=NEEDED, read=_running)
+TOPIC: Final = {"topic": TEXT.needed()}
+PARTITION: Final = {**TOPIC, "partition": NUMBER.default_to(0)}
+DISK: Final = {"partition": TEXT.default_to(""), "directory": TEXT.default_to("")}
 
 
-def _of_all(brokers: list[int], do: Callable[[int], None]) -> Prepared:
-    def do_all() -> None:
+class Call(NamedTuple):
+    """One call: it gets the cluster, and its fields by name."""
+
+    do: Callable[..., Any]
+    fields: Fields = MappingProxyType({})
+
+
+def run(cluster: Cluster, call: str, given: Mapping[str, Any]) -> Any:
+    """Carry out one call; ClusterError if that is impossible."""
+    known = OPERATIONS.get(call)
+    if known is None:
+        raise ClusterError(f"there is no call {call!r}", hint=f"one of {', '.join(OPERATIONS)}")
+    return known.do(cluster, **taken(call, given, known.fields, cluster))
+
+
+def _plain(method: str, fields: Fields) -> Call:
+    """A call of a method whose parameters have the names of the fields."""
+    return Call(lambda cluster, **values: getattr(cluster, method)(**values), fields)
+
+
+def _each(method: str, fields: Fields | None = None) -> Call:
+    """A call of a method for one broker after the other."""
+
+    def do(cluster: Cluster, brokers: list[int], **values: Any) -> None:
         for broker in brokers:
-            do(broker)
+            getattr(cluster, method)(broker, **values)
 
-    return do_all
-
-
-def _all_at_once(method: str) -> Prepare:
-    def prepare(cluster: Cluster, fields: Fields) -> Prepared:
-        brokers = _running(cluster, fields)
-        return lambda: getattr(cluster, method)(*brokers)
-
-    return prepare
+    return Call(do, {"brokers": RUNNING, **(fields or {})})
 
 
-def _restart(cluster: Cluster, fields: Fields) -> Prepared:
-    brokers = _named(cluster, fields)
-    return lambda: cluster.restart(*brokers)
-
-
-def _or_all(method: str) -> Prepare:
-    def prepare(cluster: Cluster, fields: Fields) -> Prepared:
-        brokers = _running(cluster, fields, [])
-        return lambda: getattr(cluster, method)(*brokers)
-
-    return prepare
-
-
-def _partition(cluster: Cluster, fields: Fields) -> Prepared:
-    groups = fields.groups("groups")
-    return lambda: cluster.partition(*groups)
-
-
-def _delay(cluster: Cluster, fields: Fields) -> Prepared:
-    brokers, to = _running(cluster, fields), fields.ends("to")
-    seconds = fields.seconds("seconds", NEEDED)
-    return _of_all(brokers, lambda broker: cluster.delay(broker, seconds, to))
-
-
-def _drop(cluster: Cluster, fields: Fields) -> Prepared:
-    brokers, to = _running(cluster, fields), fields.ends("to")
-    probability = fields.seconds("probability", 1.0)
-    return _of_all(brokers, lambda broker: cluster.drop(broker, probability, to))
-
-
-def _disconnect(cluster: Cluster, fields: Fields) -> Prepared:
-    brokers, to = _running(cluster, fields), fields.ends("to")
-    return _of_all(brokers, lambda broker: cluster.cut(broker, to))
-
-
-def _disk(method: str) -> Prepare:
-    def prepare(cluster: Cluster, fields: Fields) -> Prepared:
-        brokers = _running(cluster, fields)
-        partition, directory = fields.text("partition", ""), fields.text("directory", "")
-        return _of_all(
-            brokers, lambda broker: getattr(cluster, method)(broker, partition, directory)
-        )
-
-    return prepare
-
-
-def _create_topic(cluster: Cluster, fields: Fields) -> Prepared:
-    topic = fields.text("topic", NEEDED)
-    partitions = fields.number("partitions", 1)
-    factor = fields.number("replication_factor", -1)
-    config = fields.table("config")
-    return lambda: cluster.create_topic(topic, partitions, factor, config=config)
-
-
-def _delete_topic(cluster: Cluster, fields: Fields) -> Prepared:
-    topic = fields.text("topic", NEEDED)
-    return lambda: cluster.delete_topic(topic)
-
-
-def _leader(cluster: Cluster, fields: Fields) -> Prepared:
-    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
-    return lambda: cluster.leader(topic, partition)
-
-
-def _isr(cluster: Cluster, fields: Fields) -> Prepared:
-    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
-    return lambda: list(cluster.isr(topic, partition))
-
-
-def _replica(cluster: Cluster, fields: Fields) -> Prepared:
-    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
-    broker = fields.number("broker", NEEDED)
-    return lambda: cluster.replica(topic, partition, broker)._asdict()
-
-
-def _elect_leader(cluster: Cluster, fields: Fields) -> Prepared:
-    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
-    unclean = fields.flag("unclean")
-    return lambda: cluster.elect_leader(topic, partition, unclean=unclean)
-
-
-def _reassign(cluster: Cluster, fields: Fields) -> Prepared:
-    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
-    replicas = fields.numbers("replicas")
-    return lambda: cluster.reassign(topic, partition, replicas)
-
-
-def _wait_leader(cluster: Cluster, fields: Fields) -> Prepared:
-    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
-    broker, not_broker = fields.number("broker"), fields.number("not_broker")
-    timeout_s = fields.seconds("timeout_s", WAIT_S)
-    return lambda: cluster.wait_leader(
-        topic, partition, broker=broker, not_broker=not_broker, timeout_s=timeout_s
+def _together(method: str, brokers: Field = RUNNING) -> Call:
+    """A call of a method for all these brokers."""
+    return Call(
+        lambda cluster, brokers: getattr(cluster, method)(*brokers),
+        {"brokers": brokers},
     )
 
 
-def _wait_isr(cluster: Cluster, fields: Fields) -> Prepared:
-    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
-    isr, size = fields.numbers("isr"), fields.number("size")
-    timeout_s = fields.seconds("timeout_s", WAIT_S)
-    return lambda: list(cluster.wait_isr(topic, partition, isr=isr, size=size, timeout_s=timeout_s))
+def _info(cluster: Cluster) -> dict[str, Any]:
+    return {
+        "bootstrap": cluster.bootstrap,
+        "brokers": list(cluster.brokers),
+        "data_dir": str(cluster.data_dir),
+        "store": cluster.store,
+    }
 
 
-def _produce(cluster: Cluster, fields: Fields) -> Prepared:
-    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
-    values = [_decoded(value) for value in fields.texts("values", NEEDED)]
-    acks = fields.number("acks", -1)
-    return lambda: cluster.produce(topic, values, partition, acks=acks)
+def _consume(cluster: Cluster, **place: Any) -> list[str | None]:
+    values = cluster.consume(**place)
+    return [None if value is None else base64.b64encode(value).decode() for value in values]
 
 
-def _consume(cluster: Cluster, fields: Fields) -> Prepared:
-    topic, partition = fields.text("topic", NEEDED), fields.number("partition", 0)
-    return lambda: [
-        None if value is None else base64.b64encode(value).decode()
-        for value in cluster.consume(topic, partition)
-    ]
-
-
-def _acked_loss(cluster: Cluster, _: Fields) -> Prepared:
-    return lambda: {
+def _acked_loss(cluster: Cluster) -> dict[str, Any]:
+    return {
         "acknowledged": len(cluster.ledger.acknowledgements),
         "refused": cluster.ledger.refused,
         "lost": [str(finding) for finding in cluster.acked_loss()],
     }
 
 
-def _timeline(cluster: Cluster, fields: Fields) -> Prepared:
-    partition = fields.text("partition")
-
-    def do() -> str | None:
-        path = cluster.timeline(partition)
-        return None if path is None else str(path)
-
-    return do
+def _timeline(cluster: Cluster, partition: str | None) -> str | None:
+    path = cluster.timeline(partition)
+    return None if path is None else str(path)
 
 
-def _decoded(value: str) -> bytes:
-    try:
-        return base64.b64decode(value, validate=True)
-    except binascii.Error:
-        raise ClusterError("produce: values are base64") from None
-
-
-OPERATIONS: Final[dict[str, Prepare]] = {
-    "info": _info,
-    "status": lambda cluster, _: lambda: cluster_status(cluster),
+OPERATIONS: Final[dict[str, Call]] = {
+    "info": Call(_info),
+    "status": Call(cluster_status),
     "kill": _each("kill"),
-    "restart": _restart,
+    "restart": _together("restart", RUNNING._replace(read=_named)),
     "stop": _each("stop"),
     "pause": _each("pause"),
     "resume": _each("resume"),
-    "isolate": _all_at_once("isolate"),
-    "partition": _partition,
-    "heal": _or_all("heal"),
-    "delay": _delay,
-    "drop": _drop,
-    "cut": _disconnect,
-    "power-loss": _all_at_once("power_loss"),
-    "disk-full": _disk("disk_full"),
-    "io-error": _disk("io_error"),
-    "slow-flush": _disk("slow_flush"),
+    "isolate": _together("isolate"),
+    "partition": Call(lambda cluster, groups: cluster.partition(*groups), {"groups": GROUPS}),
+    "heal": _together("heal", RUNNING.default_to([])),
+    "delay": _each("delay", {"to": ENDS, "seconds": AMOUNT.needed()}),
+    "drop": _each("drop", {"to": ENDS, "probability": AMOUNT.default_to(1.0)}),
+    "cut": _each("cut", {"to": ENDS}),
+    "power-loss": _together("power_loss"),
+    "disk-full": _each("disk_full", DISK),
+    "io-error": _each("io_error", DISK),
+    "slow-flush": _each("slow_flush", DISK),
     "expire-session": _each("expire_session"),
-    "flush": _or_all("flush"),
-    "create-topic": _create_topic,
-    "delete-topic": _delete_topic,
-    "elect-leader": _elect_leader,
-    "reassign": _reassign,
-    "leader": _leader,
-    "isr": _isr,
-    "replica": _replica,
-    "wait-leader": _wait_leader,
-    "wait-isr": _wait_isr,
-    "produce": _produce,
-    "consume": _consume,
-    "acked-loss": _acked_loss,
-    "timeline": _timeline,
+    "flush": _together("flush", RUNNING.default_to([])),
+    "create-topic": _plain(
+        "create_topic",
+        {
+            **TOPIC,
+            "partitions": NUMBER.default_to(1),
+            "replication_factor": NUMBER.default_to(-1),
+            "config": TABLE,
+        },
+    ),
+    "delete-topic": _plain("delete_topic", TOPIC),
+    "elect-leader": _plain("elect_leader", {**PARTITION, "unclean": FLAG}),
+    "reassign": _plain("reassign", {**PARTITION, "replicas": NUMBERS}),
+    "leader": _plain("leader", PARTITION),
+    "isr": _plain("isr", PARTITION),
+    "replica": Call(
+        lambda cluster, **values: cluster.replica(**values)._asdict(),
+        {**PARTITION, "broker": NUMBER.needed()},
+    ),
+    "wait-leader": _plain(
+        "wait_leader",
+        {
+            **PARTITION,
+            "broker": NUMBER,
+            "not_broker": NUMBER,
+            "timeout_s": AMOUNT.default_to(WAIT_S),
+        },
+    ),
+    "wait-isr": _plain(
+        "wait_isr",
+        {**PARTITION, "isr": NUMBERS, "size": NUMBER, "timeout_s": AMOUNT.default_to(WAIT_S)},
+    ),
+    "produce": _plain("produce", {**PARTITION, "values": VALUES, "acks": NUMBER.default_to(-1)}),
+    "consume": Call(_consume, PARTITION),
+    "acked-loss": Call(_acked_loss),
+    "timeline": Call(_timeline, {"partition": TEXT}),
 }

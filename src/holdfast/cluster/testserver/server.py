@@ -22,12 +22,16 @@ from holdfast.cluster.cluster import Cluster
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.settings_for_tests import TEST_CONFIG
 from holdfast.cluster.testserver import line_client
-from holdfast.cluster.testserver.operations import NEEDED, Fields, run
+from holdfast.cluster.testserver.operations import NUMBER, TABLE, TEXT, run, taken
 
 OWNER_SOCKET: Final = "control"
 LONGEST_LINE: Final = 16 * 1024 * 1024
-
-Answerer = Callable[[str, dict[str, Any]], Any]
+START: Final = {
+    "brokers": NUMBER.default_to(3),
+    "config": TABLE,
+    "store": TEXT.default_to("embedded"),
+}
+"""The fields of `start-cluster`."""
 
 
 class LineServer:
@@ -102,10 +106,10 @@ class TestSession(Session):
     def call(self, call: str, fields: dict[str, Any]) -> Any:
         match call:
             case "start-cluster":
-                return self._start(Fields(call, fields))
+                return self._start(**taken(call, fields, START))
             case "stop-cluster":
                 name = self._named(fields)
-                Fields(call, fields).done()
+                taken(call, fields, {})
                 self._clusters.pop(name).close(clean=False)
                 return None
             case _:
@@ -121,10 +125,7 @@ class TestSession(Session):
             raise ClusterError(f"there is no cluster {name!r} here", hint=f"there is {known}")
         return str(name)
 
-    def _start(self, fields: Fields) -> dict[str, Any]:
-        brokers = fields.number("brokers", 3)
-        config, store = fields.table("config"), fields.text("store", "embedded")
-        fields.done()
+    def _start(self, brokers: int, config: dict[str, str], store: str) -> dict[str, Any]:
         cluster = Cluster(
             brokers=brokers, config={**TEST_CONFIG, **config}, store=store, trace=True
         )
@@ -146,7 +147,9 @@ def answer(session: Session, line: bytes) -> dict[str, Any]:
         request = json.loads(line)
         if not isinstance(request, dict):
             raise ClusterError("a request is a JSON object")
-        call = Fields("request", {"call": request.pop("call", NEEDED)}).text("call", NEEDED)
+        call = request.pop("call", None)
+        if not isinstance(call, str):
+            raise ClusterError("request: call is text")
         return {"answer": session.call(call, request)}
     except (ValueError, RecursionError) as error:
         return {"error": f"a request is one line of JSON ({error})"}

@@ -5,7 +5,7 @@ One pass over the trace: the tracker looks only at the asked offset or the asked
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -55,14 +55,10 @@ class Tracker:
         self._seen: dict[Identity | str, None] = {}
         self._election: TraceEvent | None = None
         self._lost: dict[str, None] = {}
-        self._alive: dict[int, None] = {}
+        self.alive: dict[int, None] = {}
         self._brokers: dict[int, None] = {}
         for event in events:
             self._take(event)
-
-    @property
-    def alive(self) -> Mapping[int, None]:
-        return self._alive
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -136,9 +132,9 @@ class Tracker:
 
     def _readable(self, identity: Identity) -> bool:
         holders = self.holders(identity)
-        if self._leader is not None and self._leader in self._alive:
+        if self._leader is not None and self._leader in self.alive:
             return self._leader in holders
-        return any(broker in self._alive for broker in holders)
+        return any(broker in self.alive for broker in holders)
 
     def causes(self, identity: Identity) -> list[TraceEvent]:
         """The event that made the record unreadable, and its causes, the nearest first."""
@@ -187,13 +183,13 @@ class Tracker:
     def _meet(self, event: TraceEvent) -> None:
         if event.kind in ("begins", "reassigned"):
             for broker in event.numbers.get("replicas") or ():
-                self._brokers[broker] = self._alive[broker] = None
+                self._brokers[broker] = self.alive[broker] = None
         if event.broker is None:
             return
         if event.broker not in self._brokers or event.kind == "restarted":
-            self._brokers[event.broker] = self._alive[event.broker] = None
+            self._brokers[event.broker] = self.alive[event.broker] = None
         if event.kind in ("crashed", "power-lost", "stopped"):
-            self._alive.pop(event.broker, None)
+            self.alive.pop(event.broker, None)
 
     def _on_store_event(self, event: TraceEvent) -> None:
         if event.kind in ("begins", "elected", "isr-committed"):

@@ -12,7 +12,7 @@ under other settings and passes the result as `remedies`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from holdfast.lab.judge.copies import Copy, Identity, Tracker, offset_of
@@ -33,15 +33,6 @@ class Moment:
     line: str
     sentence: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "event": self.event,
-            "t": self.t,
-            "kind": self.kind,
-            "line": self.line,
-            "sentence": self.sentence,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogCopy:
@@ -54,15 +45,6 @@ class LogCopy:
     """The causes of the end, the nearest first."""
     alive: bool
     """Whether the replica runs at the end of the trace."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "replica": self.replica,
-            "from": self.begins.to_dict(),
-            "until": _dict_or_none(self.ends),
-            "causes": [moment.to_dict() for moment in self.causes],
-            "replica_alive": self.alive,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,24 +72,21 @@ class Account:
     """From the event that made the record unreadable, back to the first cause."""
     sentence: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "record": self.record,
-            "offset": self.offset,
-            "leader_epoch": self.leader_epoch,
-            "outcome": self.outcome,
-            "sent": _dict_or_none(self.sent),
-            "promised": _dict_or_none(self.acknowledged),
-            "refused": _dict_or_none(self.refused),
-            "unanswered": _dict_or_none(self.unanswered),
-            "acks": self.acks,
-            "isr_at_promise": list(self.isr),
-            "holders_at_promise": list(self.holders),
-            "lives": [copy.to_dict() for copy in self.copies],
-            "never": list(self.never),
-            "causes": [moment.to_dict() for moment in self.causes],
-            "sentence": self.sentence,
-        }
+
+_JSON_NAMES = {
+    "acknowledged": "promised",
+    "isr": "isr_at_promise",
+    "holders": "holders_at_promise",
+    "copies": "lives",
+    "begins": "from",
+    "ends": "until",
+    "alive": "replica_alive",
+}
+"""Fields that have another name in JSON."""
+
+
+def _json_object(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {_JSON_NAMES.get(name, name): value for name, value in fields}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +108,7 @@ class Explanation:
         return {
             "schema": SCHEMA,
             "asked": {"offset" if isinstance(self.asked, int) else "record": self.asked},
-            "records": [account.to_dict() for account in self.accounts],
+            "records": [asdict(one, dict_factory=_json_object) for one in self.accounts],
             "remedies": list(self.remedies),
             "sentence": self.sentence,
         }
@@ -244,10 +223,6 @@ def _moment_of(event: TraceEvent, names: Names) -> Moment:
 
 def _moment(event: TraceEvent | None, names: Names) -> Moment | None:
     return None if event is None else _moment_of(event, names)
-
-
-def _dict_or_none(moment: Moment | None) -> dict[str, Any] | None:
-    return None if moment is None else moment.to_dict()
 
 
 # Text for a terminal.

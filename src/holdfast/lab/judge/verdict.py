@@ -7,6 +7,7 @@ A loss that the settings do not prevent is "beyond the guarantee", not a bug.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -85,19 +86,15 @@ def judge(world: World) -> Verdict:
         "exposed_lost": _labels(exposed),
         "refused_kept": _labels(refused_kept),
         "diverged": _diverged(world),
-        "duplicated": tuple(
-            world.history.acknowledgements[key].label
-            for key, count in Counter(copies).items()
-            if count > 1
+        "duplicated": _labels_of(
+            world, [key for key, count in Counter(copies).items() if count > 1]
         ),
         "reordered": _reordered(world, copies),
         "consumer_lost": _consumer_lost(world),
         "processed_twice": _processed_twice(world),
         "producer_lost": _labels(unseen),
-        "hidden": tuple(world.history.acknowledgements[key].label for key in world.history.hidden),
-        "skipped": tuple(
-            world.history.acknowledgements[key].label for key in world.history.skipped
-        ),
+        "hidden": _labels_of(world, world.history.hidden),
+        "skipped": _labels_of(world, world.history.skipped),
     }
     offline = leader is None
     outcome = _outcome(facts, offline=offline)
@@ -114,6 +111,10 @@ def judge(world: World) -> Verdict:
 
 def _labels(records: list[Acknowledgement]) -> tuple[str, ...]:
     return tuple(one.label for one in records)
+
+
+def _labels_of(world: World, keys: Iterable[int]) -> tuple[str, ...]:
+    return _labels([world.history.acknowledgements[key] for key in keys])
 
 
 def _readable_keys(world: World, leader: SimBroker | None) -> dict[int, None]:
@@ -148,7 +149,7 @@ def _reordered(world: World, keys: list[int]) -> tuple[str, ...]:
         if key < newest.get(producer, -1):
             late[key] = None
         newest[producer] = max(key, newest.get(producer, -1))
-    return tuple(records[key].label for key in late)
+    return _labels_of(world, late)
 
 
 def _consumer_lost(world: World) -> tuple[str, ...]:
@@ -166,8 +167,7 @@ def _consumer_lost(world: World) -> tuple[str, ...]:
 
 def _processed_twice(world: World) -> tuple[str, ...]:
     counts = Counter((one.consumer, one.key) for one in world.history.processed)
-    records = world.history.acknowledgements
-    return tuple(records[key].label for (_, key), count in counts.items() if count > 1)
+    return _labels_of(world, [key for (_, key), count in counts.items() if count > 1])
 
 
 def _outcome(facts: dict[str, tuple[object, ...]], *, offline: bool) -> str:

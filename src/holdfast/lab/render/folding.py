@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from holdfast.lab.render.acknowledgements import ClientViews
 from holdfast.lab.render.views import Cell, ReplicaView, Role, Snapshot, StoreView, VerdictView
+from holdfast.lab.render.wording import names_in
 from holdfast.model.trace import TraceEvent
 
 MOST_CELLS = 512
@@ -49,9 +50,10 @@ class World:
         self._change = NO_CHANGE
         if event.broker is not None and event.broker >= 0:
             self._meet(event.broker)
-        handler = _HANDLERS.get(event.kind)
-        if handler is not None:
-            handler(self, event)
+        if event.kind in _CHANGES:
+            self._set(event, **_CHANGES[event.kind](event))
+        elif event.kind in _HANDLERS:
+            _HANDLERS[event.kind](self, event)
         self._clients.take(event)
         moved = self._change.added + self._change.removed
         replicas = tuple(self._replicas.values())
@@ -150,9 +152,6 @@ class World:
 
     # Roles and the ISR.
 
-    def _on_registered(self, event: TraceEvent) -> None:
-        self._set(event, broker_epoch=event.broker_epoch, session=True)
-
     def _on_became_leader(self, event: TraceEvent) -> None:
         numbers = event.numbers
         end = _number(numbers["log_end_offset"], 0)
@@ -169,18 +168,6 @@ class World:
             proposed=None,
             parked=(),
         )
-
-    def _on_became_follower(self, event: TraceEvent) -> None:
-        self._set(
-            event,
-            role="follower",
-            leader=_broker(event.numbers["leader"]),
-            leader_epoch=event.numbers["leader_epoch"],
-            **_NO_LEADERSHIP,
-        )
-
-    def _on_went_offline(self, event: TraceEvent) -> None:
-        self._set(event, role="offline", **_NO_LEADERSHIP)
 
     def _on_elected(self, event: TraceEvent) -> None:
         numbers = event.numbers
@@ -206,15 +193,6 @@ class World:
                 eligible=_brokers(numbers.get("eligible")),
             )
         )
-
-    def _on_isr_proposed(self, event: TraceEvent) -> None:
-        self._set(event, proposed=_brokers(event.numbers["isr"]))
-
-    def _on_isr_refused(self, event: TraceEvent) -> None:
-        self._set(event, proposed=None)
-
-    def _on_isr_applied(self, event: TraceEvent) -> None:
-        self._set(event, counts_on=_brokers(event.numbers["isr"]), proposed=None)
 
     def _on_reassigned(self, event: TraceEvent) -> None:
         for broker in _brokers(event.numbers["replicas"]):
@@ -252,12 +230,6 @@ class World:
         else:
             self._truncate_log(event, end)
 
-    def _on_flushed(self, event: TraceEvent) -> None:
-        self._set(event, flushed_end=event.numbers["end_offset"])
-
-    def _on_high_watermark(self, event: TraceEvent) -> None:
-        self._set(event, high_watermark=event.numbers["high_watermark"])
-
     # Messages between replicas.
 
     def _on_fetched(self, event: TraceEvent) -> None:
@@ -282,9 +254,6 @@ class World:
             self._set(event, parked=tuple(parked.items()))
 
     # Faults and repairs.
-
-    def _on_crashed(self, event: TraceEvent) -> None:
-        self._set(event, alive=False, paused=False, down="crashed", **_NO_ROLE)
 
     def _on_stopped(self, event: TraceEvent) -> None:
         assert event.broker is not None
@@ -313,18 +282,6 @@ class World:
             **_NO_ROLE,
         )
 
-    def _on_paused(self, event: TraceEvent) -> None:
-        self._set(event, paused=True)
-
-    def _on_resumed(self, event: TraceEvent) -> None:
-        self._set(event, paused=False)
-
-    def _on_session_expired(self, event: TraceEvent) -> None:
-        self._set(event, session=False)
-
-    def _on_disk_failed(self, event: TraceEvent) -> None:
-        self._set(event, fault=str(event.numbers["error"]))
-
     def _on_cut(self, event: TraceEvent) -> None:
         source = self._name(event.numbers["source"])
         for target in event.numbers["targets"]:
@@ -342,6 +299,28 @@ _NO_LEADERSHIP: Mapping[str, Any] = {
 }
 _NO_ROLE: Mapping[str, Any] = {"role": "none", "leader": None, **_NO_LEADERSHIP}
 
+_CHANGES: Mapping[str, Callable[[TraceEvent], dict[str, Any]]] = {
+    "registered": lambda event: {"broker_epoch": event.broker_epoch, "session": True},
+    "became-follower": lambda event: {
+        "role": "follower",
+        "leader": _broker(event.numbers["leader"]),
+        "leader_epoch": event.numbers["leader_epoch"],
+        **_NO_LEADERSHIP,
+    },
+    "went-offline": lambda _: {"role": "offline", **_NO_LEADERSHIP},
+    "isr-proposed": lambda event: {"proposed": _brokers(event.numbers["isr"])},
+    "isr-refused": lambda _: {"proposed": None},
+    "isr-applied": lambda event: {"counts_on": _brokers(event.numbers["isr"]), "proposed": None},
+    "flushed": lambda event: {"flushed_end": event.numbers["end_offset"]},
+    "high-watermark": lambda event: {"high_watermark": event.numbers["high_watermark"]},
+    "crashed": lambda _: {"alive": False, "paused": False, "down": "crashed", **_NO_ROLE},
+    "paused": lambda _: {"paused": True},
+    "resumed": lambda _: {"paused": False},
+    "session-expired": lambda _: {"session": False},
+    "disk-failed": lambda event: {"fault": str(event.numbers["error"])},
+}
+"""The events that only set fields of their broker's replica."""
+
 _HANDLERS: Mapping[str, Callable[[World, TraceEvent], None]] = {
     name.removeprefix("_on_").replace("_", "-"): handler
     for name, handler in vars(World).items()
@@ -350,11 +329,6 @@ _HANDLERS: Mapping[str, Callable[[World, TraceEvent], None]] = {
 
 
 # Reading a trace's values: a broker may be absent (-1 or null), a list may be null.
-
-
-def names_in(begins: TraceEvent) -> dict[int, str]:
-    """The names that a `begins` event gives to brokers."""
-    return {int(key): str(name) for key, name in (begins.numbers.get("names") or {}).items()}
 
 
 def _number(value: object, default: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from holdfast.lab.render.sentences import SENTENCES
-from holdfast.lab.render.wording import Names, Words, at_offset, listed, span
+from holdfast.lab.render.wording import Names, Words, at_offset, listed, names_in, span
 from holdfast.model.trace import TraceEvent
 
 Renderer = Callable[[Words], str | None]
@@ -33,8 +33,7 @@ def names_of(events: Iterable[TraceEvent]) -> dict[int, str]:
     """The names that a trace gives to its brokers; empty if it has no `begins` event."""
     for event in events:
         if event.kind == "begins":
-            names = event.numbers.get("names") or {}
-            return {int(broker): str(name) for broker, name in names.items()}
+            return names_in(event)
     return {}
 
 

@@ -18,6 +18,11 @@ MANY = 6
 """Of more labels than this, only the first and the last are shown."""
 
 
+def names_in(begins: TraceEvent) -> dict[int, str]:
+    """The names that a `begins` event gives to brokers."""
+    return {int(key): str(name) for key, name in (begins.numbers.get("names") or {}).items()}
+
+
 class Words:
     """One event, with its numbers and names ready for a text."""
 

@@ -35,7 +35,7 @@ class OptionError(ValueError):
         self.hint = hint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Option:
     """One option of a scenario."""
 
@@ -92,14 +92,14 @@ def _guards(text: str) -> tuple[str, ...]:
 
 
 def _switch(kind: type[Enum], meaning: str) -> Option:
-    return Option(values=_values(kind), meaning=meaning, parse=_one_of(kind))
+    return Option(_values(kind), meaning, _one_of(kind))
 
 
 def _words(meaning: str, *words: str) -> Option:
     def parse(text: str) -> str:
         return words[words.index(text)]
 
-    return Option(values=" | ".join(words), meaning=meaning, parse=parse)
+    return Option(" | ".join(words), meaning, parse)
 
 
 OPTIONS: Mapping[str, Option] = {
@@ -110,36 +110,22 @@ OPTIONS: Mapping[str, Option] = {
     "flush": _switch(FlushRule, "when a log is forced to the disk"),
     "reads": _switch(ReadRule, "which replicas serve consumers"),
     "commit_rule": _switch(CommitRule, "who must hold a record before it is committed"),
-    "unclean": Option(values="on | off", meaning="unclean.leader.election.enable", parse=_on_off),
-    "acks": Option(values="0 | 1 | all", meaning="what producers ask for", parse=_acks),
-    "idempotence": Option(values="on | off", meaning="enable.idempotence", parse=_on_off),
-    "retries": Option(values="a number", meaning="how often producers try again", parse=_number),
-    "looks": Option(
-        values="on | off", meaning="whether producers look at their answers", parse=_on_off
-    ),
+    "unclean": Option("on | off", "unclean.leader.election.enable", _on_off),
+    "acks": Option("0 | 1 | all", "what producers ask for", _acks),
+    "idempotence": Option("on | off", "enable.idempotence", _on_off),
+    "retries": Option("a number", "how often producers try again", _number),
+    "looks": Option("on | off", "whether producers look at their answers", _on_off),
     "commit": _words("when consumers store their position", "auto", "manual"),
     "sink": _words("whether doing the work twice shows", "plain", "idempotent"),
-    "min_insync_replicas": Option(
-        values="a number", meaning="smallest ISR that accepts acks=all", parse=_number
-    ),
-    "replica_lag_time_max_ms": Option(
-        values="milliseconds", meaning="how long a follower may lag", parse=_number
-    ),
-    "replica_lag_max_messages": Option(
-        values="a number", meaning="how far it may lag (messages rule)", parse=_number
-    ),
+    "min_insync_replicas": Option("a number", "smallest ISR that accepts acks=all", _number),
+    "replica_lag_time_max_ms": Option("milliseconds", "how long a follower may lag", _number),
+    "replica_lag_max_messages": Option("a number", "how far it may lag (messages rule)", _number),
     "replica_fetch_wait_max_ms": Option(
-        values="milliseconds", meaning="how long a fetch may be parked", parse=_milliseconds
+        "milliseconds", "how long a fetch may be parked", _milliseconds
     ),
-    "log_flush_interval_messages": Option(
-        values="a number", meaning="N of flush=every-n-messages", parse=_number
-    ),
-    "log_flush_interval_ms": Option(
-        values="milliseconds", meaning="T of flush=every-t-ms", parse=_number
-    ),
-    "without": Option(
-        values="(guard,guard,…)", meaning="guards taken out, for the lab only", parse=_guards
-    ),
+    "log_flush_interval_messages": Option("a number", "N of flush=every-n-messages", _number),
+    "log_flush_interval_ms": Option("milliseconds", "T of flush=every-t-ms", _number),
+    "without": Option("(guard,guard,…)", "guards taken out, for the lab only", _guards),
 }
 
 _RULES = ("truncation", "isr_update", "isr_expand", "isr_lag_rule", "commit_rule")

@@ -21,18 +21,8 @@ from holdfast.lab.world.world import DoesNotSettleError
 from holdfast.model import TraceEvent
 
 PRINTING = (
-    "variant",
-    "trace",
-    "state",
-    "logs",
-    "isr",
-    "followers",
-    "metadata",
-    "pending",
-    "latest",
-    "invariants",
-    "processed",
-    "verdict",
+    *("variant", "trace", "state", "logs", "isr", "followers", "metadata", "pending", "latest"),
+    *("invariants", "processed", "verdict"),
 )
 """Commands that only print: a paragraph of only these gets no `step` event in the trace."""
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 RULE = "----"
@@ -194,7 +194,8 @@ def _step(number: int, paragraph: list[str], path: str) -> Step:
                 raise ScenarioError(
                     "input without a command above it", path, place, "commands start at the margin"
                 )
-            commands[-1] = _with_data(commands[-1], line.strip())
+            command = commands[-1]
+            commands[-1] = replace(command, data=(*command.data, line.strip()))
         else:
             commands.append(_command(line, place, path))
     return Step(
@@ -204,17 +205,6 @@ def _step(number: int, paragraph: list[str], path: str) -> Step:
         commands=tuple(commands),
         expected=expected,
         rule_line=rule_line,
-    )
-
-
-def _with_data(command: Command, line: str) -> Command:
-    return Command(
-        line=command.line,
-        text=command.text,
-        name=command.name,
-        words=command.words,
-        options=command.options,
-        data=(*command.data, line),
     )
 
 

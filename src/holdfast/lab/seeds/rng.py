@@ -10,19 +10,8 @@ from dataclasses import dataclass
 from random import Random
 
 FAULTS = (
-    "crash",
-    "power-loss",
-    "stop",
-    "pause",
-    "cut",
-    "one-way-cut",
-    "loss",
-    "duplication",
-    "reordering",
-    "session-expiry",
-    "election",
-    "controller-failover",
-    "disk-error",
+    *("crash", "power-loss", "stop", "pause", "cut", "one-way-cut", "loss", "duplication"),
+    *("reordering", "session-expiry", "election", "controller-failover", "disk-error"),
 )
 
 

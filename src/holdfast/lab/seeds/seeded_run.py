@@ -7,13 +7,12 @@ without an acknowledged record counts as a failure.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from holdfast.core import ACKS_ALL, ACKS_LEADER, SAFE_RULES, Leader, Rules, Settings
+from holdfast.core import ACKS_ALL, ACKS_LEADER, SAFE_RULES, Rules, Settings
 from holdfast.lab.judge.verdict import INVALID, Verdict, judge
 from holdfast.lab.seeds.rng import Plan, plan_of
 from holdfast.lab.world.broker import SimBroker
@@ -22,6 +21,7 @@ from holdfast.lab.world.messages import Envelope, ProduceRequest, ReadRequest
 from holdfast.lab.world.timed_world import HEARTBEAT_MS, TimedWorld
 from holdfast.lab.world.world import STORE
 from holdfast.model import TraceEvent
+from holdfast.model.trace import trace_hash
 
 REST_MS = 60_000
 NAMES = ("b1", "b2", "b3")
@@ -45,11 +45,7 @@ class SeededRun:
 
     @property
     def trace_hash(self) -> str:
-        """Equal runs have equal hashes, under any PYTHONHASHSEED."""
-        digest = hashlib.sha256()
-        for event in self.events:
-            digest.update(event.to_json().encode())
-        return digest.hexdigest()
+        return trace_hash(self.events)
 
 
 def run_seed(
@@ -314,15 +310,8 @@ class _Runner(TimedWorld):
         return False
 
     def _at_rest(self) -> bool:
-        world = self.world
-        leader = world.true_leader()
-        if leader is None or any(producer.under_way for producer in self.producers):
-            return False
-        role = leader.replica.role
-        in_sync = len(world.partition_state().isr) == len(NAMES)
-        equal = all(one.disk.keys == leader.disk.keys for one in world.brokers.values())
-        committed = leader.replica.log.high_watermark == leader.disk.end_offset
-        return isinstance(role, Leader) and in_sync and equal and committed
+        is_answered = not any(producer.under_way for producer in self.producers)
+        return is_answered and self.world.is_at_rest()
 
 
 _FAULTS: dict[str, Callable[[_Runner, SimBroker, Random], None]] = {

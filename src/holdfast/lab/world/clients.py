@@ -110,7 +110,7 @@ class SimProducer:
         broker = self.world.brokers[attempt.target]
         for one in attempt.records:
             self.world.recorder.emit(
-                "sent", broker.id, None, producer=self.name, record=one.label, acks=self.acks
+                "sent", broker.id, producer=self.name, record=one.label, acks=self.acks
             )
         request = ProduceRequest(self.name, number, self.acks, attempt.header, records)
         self.world.send(self.name, attempt.target, request)
@@ -158,7 +158,6 @@ class SimProducer:
             self.world.recorder.emit(
                 "acknowledged",
                 response.broker,
-                None,
                 producer=self.name,
                 record=one.label,
                 offset=one.offset,
@@ -193,7 +192,6 @@ class SimProducer:
             self.world.recorder.emit(
                 "refused",
                 broker,
-                None,
                 producer=self.name,
                 record=one.label,
                 error=error.name,
@@ -215,13 +213,8 @@ class SimProducer:
         broker = self.world.brokers.get(attempt.target)
         for one in attempt.records:
             one.status = Status.UNANSWERED
-            self.world.recorder.emit(
-                "unanswered",
-                broker.id if broker else None,
-                None,
-                producer=self.name,
-                record=one.label,
-            )
+            where = broker.id if broker else None
+            self.world.recorder.emit("unanswered", where, producer=self.name, record=one.label)
 
     def retry(self) -> None:
         """Send again what was not answered, as far as retries allow."""
@@ -338,23 +331,13 @@ class SimConsumer:
         self.buffer.append(work)
         self.world.history.consumed.append(work)
         self.world.recorder.emit(
-            "consumed",
-            broker,
-            None,
-            consumer=self.name,
-            offset=self.position,
-            record=record.label,
+            "consumed", broker, consumer=self.name, offset=self.position, record=record.label
         )
         self.position = Offset(self.position + 1)
 
     def _refused(self, broker: int | None, error: str) -> None:
         self.world.recorder.emit(
-            "read-refused",
-            broker,
-            None,
-            consumer=self.name,
-            offset=self.position,
-            error=error,
+            "read-refused", broker, consumer=self.name, offset=self.position, error=error
         )
 
     def work(self, count: int) -> None:
@@ -367,12 +350,7 @@ class SimConsumer:
             if not (self.idempotent_sink and seen):
                 self.world.history.processed.append(work)
             self.world.recorder.emit(
-                "processed",
-                None,
-                None,
-                consumer=self.name,
-                offset=work.offset,
-                record=work.label,
+                "processed", consumer=self.name, offset=work.offset, record=work.label
             )
         del self.buffer[:count]
 
@@ -380,13 +358,13 @@ class SimConsumer:
         """Commit the position: everything below counts as processed."""
         done = self.position if self.auto_commit else Offset(self.position - len(self.buffer))
         self.world.history.committed[self.name] = done
-        self.world.recorder.emit("committed", None, None, consumer=self.name, offset=done)
+        self.world.recorder.emit("committed", consumer=self.name, offset=done)
 
     def crash(self) -> None:
         """Crash: the records that were read but not processed are forgotten."""
         self.alive = False
         self.buffer.clear()
-        self.world.recorder.emit("consumer-crashed", None, None, consumer=self.name)
+        self.world.recorder.emit("consumer-crashed", consumer=self.name)
 
     def restart(self) -> None:
         """Start at the committed position."""

@@ -169,8 +169,6 @@ class SimController:
         if after.leader_epoch != before.leader_epoch:
             recorder.emit(
                 "elected",
-                None,
-                None,
                 leader=after.leader if after.leader >= 0 else None,
                 leader_epoch=after.leader_epoch,
                 partition_epoch=after.partition_epoch,
@@ -181,8 +179,6 @@ class SimController:
         elif (after.isr, after.eligible_leaders) != (before.isr, before.eligible_leaders):
             recorder.emit(
                 "isr-committed",
-                None,
-                None,
                 isr=list(after.isr),
                 partition_epoch=after.partition_epoch,
                 eligible=list(after.eligible_leaders),
@@ -190,8 +186,6 @@ class SimController:
         if after.replicas != before.replicas:
             recorder.emit(
                 "reassigned",
-                None,
-                None,
                 replicas=list(after.replicas),
                 adding=list(after.adding),
                 removing=list(after.removing),

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from holdfast.core import SAFE_RULES, Replica, Rules, Settings
+from holdfast.core import SAFE_RULES, Leader, Replica, Rules, Settings
 from holdfast.lab.judge.invariants import Invariants
 from holdfast.lab.world.broker import SimBroker
 from holdfast.lab.world.client_history import ClientHistory
@@ -165,6 +165,15 @@ class World:
         knows = broker.replica.presumes_leadership
         current = broker.replica.leader_epoch == state.leader_epoch
         return broker if broker.alive and knows and current else None
+
+    def is_at_rest(self) -> bool:
+        """Whether all replicas are in sync and equal, and everything is committed."""
+        leader = self.true_leader()
+        if leader is None or not isinstance(leader.replica.role, Leader):
+            return False
+        in_sync = len(self.partition_state().isr) == len(self.brokers)
+        equal = all(one.disk.keys == leader.disk.keys for one in self.brokers.values())
+        return in_sync and equal and leader.replica.log.high_watermark == leader.disk.end_offset
 
     # Messages.
 

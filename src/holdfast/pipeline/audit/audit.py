@@ -23,7 +23,7 @@ from holdfast.pipeline.audit.findings.findings import (
 )
 from holdfast.pipeline.audit.findings.render import Damages, FindingRenderer, TopicFindings
 from holdfast.pipeline.audit.inputs import AuditInputs
-from holdfast.pipeline.audit.jobs.backends import BySpark, Here, Mover
+from holdfast.pipeline.audit.jobs.backends import BySpark, Here
 from holdfast.pipeline.audit.jobs.ledger_owners import Roster, consumers, producers
 from holdfast.pipeline.audit.jobs.row_sources import DELIVERED, SENT
 from holdfast.pipeline.audit.jobs.row_types import (
@@ -65,7 +65,7 @@ def run_here(inputs: AuditInputs) -> Audit:
 
 
 class Run:
-    def __init__(self, mover: Mover, inputs: AuditInputs) -> None:
+    def __init__(self, mover: BySpark | Here, inputs: AuditInputs) -> None:
         if not 0 < len(inputs.logs) <= MOST_BROKERS:
             raise PipelineError(
                 f"{len(inputs.logs)} log directories", hint=f"give 1 to {MOST_BROKERS} as NAME=DIR"

@@ -6,28 +6,18 @@ settings, and trials measure which failures are survived.
 
 from holdfast.search.advise.advice import Advice, Line, advise
 from holdfast.search.advise.combination import MOST_REPLICAS, Asked, AskedError, Given, asked_of
-from holdfast.search.advise.losses import Evidence, Loss, Searched
+from holdfast.search.advise.losses import Searched
 from holdfast.search.advise.running_cluster import ask_cluster
-from holdfast.search.advise.safer import Remedy, setting_text
-from holdfast.search.advise.settings_files import (
-    FILES,
-    of_consumer,
-    of_logs,
-    of_producer,
-    read_file,
-)
+from holdfast.search.advise.safer import setting_text
+from holdfast.search.advise.settings_files import of_consumer, of_logs, of_producer, read_file
 
 __all__ = [
-    "FILES",
     "MOST_REPLICAS",
     "Advice",
     "Asked",
     "AskedError",
-    "Evidence",
     "Given",
     "Line",
-    "Loss",
-    "Remedy",
     "Searched",
     "advise",
     "ask_cluster",

@@ -76,7 +76,7 @@ class Advice:
             },
             "price": asdict(self.price),
             "nearest": self.nearest.to_dict() if self.nearest else None,
-            "searched": [one.to_dict() for one in self.searched],
+            "searched": [asdict(one) for one in self.searched],
             "seconds": round(self.seconds, 3),
         }
 

@@ -79,12 +79,3 @@ class Searched:
     command: str
     verdict: str
     distinct: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """With stable keys."""
-        return {
-            "faults": self.faults,
-            "command": self.command,
-            "verdict": self.verdict,
-            "distinct": self.distinct,
-        }

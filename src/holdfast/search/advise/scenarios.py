@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from shlex import quote
 from typing import Final
 
@@ -93,7 +94,8 @@ def losses_of(asked: Asked, found: list[Loss], failures: int) -> list[Loss]:
         if place is None and _failures(kinds) < least.get(outcome, failures + 1):
             alone.setdefault(outcome, []).append((scenario, kinds))
         elif place is not None:
-            lines[place] = _with(lines[place], _evidence(scenario, asked))
+            evidence = (*lines[place].evidence, _evidence(scenario, asked))
+            lines[place] = replace(lines[place], evidence=evidence)
     for outcome, matches in alone.items():
         matches.sort(key=lambda one: (_failures(one[1]), one[1].total()))
         first, kinds = matches[0]
@@ -115,15 +117,6 @@ def _failures(kinds: Mapping[str, int]) -> int:
 
 def _same(line: Loss, outcome: str, kinds: Counter[str]) -> bool:
     return line.outcome == outcome and all(kinds[one] >= count for one, count in line.kinds.items())
-
-
-def _with(line: Loss, evidence: Evidence) -> Loss:
-    return Loss(
-        outcome=line.outcome,
-        faults=line.faults,
-        kinds=line.kinds,
-        evidence=(*line.evidence, evidence),
-    )
 
 
 def _evidence(scenario: Scenario, asked: Asked) -> Evidence:

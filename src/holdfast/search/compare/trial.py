@@ -9,7 +9,6 @@ from typing import Final
 
 from holdfast.lab.judge.verdict import judge
 from holdfast.lab.world.broker import SimBroker
-from holdfast.lab.world.client_history import Status
 from holdfast.lab.world.clients import SimProducer
 from holdfast.lab.world.messages import Envelope
 from holdfast.lab.world.timed_world import HEARTBEAT_MS, TimedWorld
@@ -113,10 +112,7 @@ class Trial(TimedWorld):
 
     def acknowledged(self) -> int:
         """The number of acknowledged records."""
-        return sum(
-            one.status is Status.ACKNOWLEDGED
-            for one in self.world.history.acknowledgements.values()
-        )
+        return len(self.world.history.acknowledged())
 
     def lost(self) -> int:
         """The number of acknowledged records that are lost."""

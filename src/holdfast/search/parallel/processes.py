@@ -18,13 +18,12 @@ from holdfast.search.explore import (
     HOLDS,
     LIMIT,
     VIOLATED,
-    Coverage,
     Found,
     Watch,
     explore,
     stuck,
 )
-from holdfast.search.limits import Limits
+from holdfast.search.limits import Coverage, Limits
 from holdfast.search.liveness import comes_to_rest
 from holdfast.search.parallel.cells import Cell, Cells, first_of
 from holdfast.search.parallel.state_transfer import Parcel

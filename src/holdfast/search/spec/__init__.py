@@ -7,8 +7,9 @@ shows that the engine visits every state before it reports "holds". The package 
 implementation; it needs numpy (the extra `search`).
 """
 
+from holdfast.search.limits import Coverage
 from holdfast.search.spec.bounds import Bounds
-from holdfast.search.spec.explore import Coverage, Exploration, Question, explore
+from holdfast.search.spec.explore import Exploration, Question, explore
 from holdfast.search.spec.invariants import INVARIANTS
 from holdfast.search.spec.sentences import render_trace, step_dict
 from holdfast.search.spec.state import Record, ReplicaState, Request, State

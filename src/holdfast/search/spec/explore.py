@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from holdfast.search.limits import Limits
+from holdfast.search.limits import Coverage, Limits
 from holdfast.search.spec.bounds import Bounds
 from holdfast.search.spec.invariants import broken
 from holdfast.search.spec.layout import Layout, States
@@ -25,18 +25,6 @@ from holdfast.search.spec.view import View
 
 MOST_SYMMETRIC = 8
 """A state has a permutation per order of the replicas: 40,320 for eight."""
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How many states a search has visited."""
-
-    distinct: int
-    generated: int
-    """The initial state and all successors, known ones included, as TLC counts them."""
-    depth: int
-    """The number of levels, with that of the initial state."""
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +118,12 @@ class _Search:
 
     def _coverage(self, new: int = 0) -> Coverage:
         seconds = time.perf_counter() - self._began
-        return Coverage(len(self._seen) + new, self._generated, len(self._levels), seconds)
+        return Coverage(
+            distinct=len(self._seen) + new,
+            generated=self._generated,
+            depth=len(self._levels),
+            seconds=seconds,
+        )
 
     def _broken(self, level: States) -> States | None:
         """A state of a level that breaks the invariant, if any."""

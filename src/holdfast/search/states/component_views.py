@@ -31,10 +31,6 @@ class BrokerView(NamedTuple):
     """Whether a late clock tick would shrink the ISR."""
     proposal: bool
     candidates: bool
-    waits_for: int
-    """The number of the fetch in flight; 0: none."""
-    leader: int
-    """The broker to which that fetch was sent."""
     broker_epoch: int
     unflushed: bool
     disk_works: bool
@@ -72,8 +68,7 @@ def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
             for one in insync.isr
         )
     )
-    waits = broker.outstanding if alive else None
-    fetches = alive and not waits and not replica.has_failed
+    fetches = alive and not broker.outstanding and not replica.has_failed
     asks = replica.next_fetch()
     parked = broker.parked if leads else {}
     return BrokerView(
@@ -93,8 +88,6 @@ def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
         lagging=lagging,
         proposal=insync is not None and insync.proposal is not None,
         candidates=alive and bool(broker.candidates),
-        waits_for=waits.number if waits else 0,
-        leader=waits.asked.leader if waits else 0,
         broker_epoch=broker.incarnation.broker_epoch if alive else NO_BROKER_EPOCH,
         unflushed=disk.flushed_offset < disk.end_offset,
         disk_works=not disk.fails and not disk.forgets_writes,

@@ -16,6 +16,7 @@ from holdfast.lab.world.store import SimStore
 
 _SHARED = {"world", "rules", "settings", "guards", "log", "counted", "metadata", "name"}
 _COUNTERS = {"fetches"}
+SKIPPED = frozenset(_SHARED | _COUNTERS)
 _IN_ORDER = {"_asked"}
 """Dictionaries whose order matters to the core."""
 _ATOMS = (int, str, type(None), Enum)
@@ -37,10 +38,9 @@ def frozen(value: Any) -> Any:
 
 def _fields(value: Any) -> list[Any]:
     names = getattr(type(value), "__slots__", None) or sorted(vars(value))
-    skipped = _SHARED | _COUNTERS
     found: list[Any] = []
     for name in names:
-        if name in skipped:
+        if name in SKIPPED:
             continue
         field = getattr(value, name)
         if name in _IN_ORDER:

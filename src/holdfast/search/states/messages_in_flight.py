@@ -163,11 +163,6 @@ class Wires:
             )
         return found
 
-    @property
-    def count(self) -> int:
-        """The number of different values."""
-        return len(self._values)
-
 
 def _both_ways(node: str, names: Sequence[str]) -> list[tuple[str, str]]:
     return [(node, name) for name in names] + [(name, node) for name in names]

@@ -111,12 +111,7 @@ class Space:
     # Where a search begins.
 
     def initial(self, world: World) -> State:
-        """The state of the world in which a search begins."""
-        budget = self.budget((0,) * (len(BUDGETED) + 2))
-        return self.state_of(world, budget)
-
-    def state_of(self, world: World, budget: int) -> State:
-        """The state of a world; the world must not be used afterwards."""
+        """The state of the world in which a search begins; it must not be used afterwards."""
         parts, stand = self.parts, self.parts.stand
         controller = world.controller
         wires = 0
@@ -134,6 +129,7 @@ class Space:
             brokers.append(parts.add_broker(broker))
         controller.world = stand
         control = parts.add_control(controller, world.store)
+        budget = self.budget((0,) * (len(BUDGETED) + 2))
         return (*brokers, control, wires, facts, budget)
 
     def ledger(self, facts: Facts) -> int:
@@ -162,11 +158,6 @@ class Space:
     def left(self, budget: int) -> frozenset[str]:
         """The bounds that are not used up."""
         return self._left[budget]
-
-    def used(self, budget: int) -> dict[str, int]:
-        """The used part of each bound."""
-        counts = zip(BUDGETED, self.budgets[budget], strict=False)
-        return {name: count for name, count in counts if count}
 
     def spend(self, draft: Draft, bound: int) -> None:
         """Use one of a bound."""
@@ -326,12 +317,9 @@ class Space:
             self.run_broker(draft, place, ("lost", payload.number), fetches=False)
 
     def deliver(self, draft: Draft, place: Place) -> None:
-        """A message arrives."""
-        draft.wires = self.wires.take(draft.wires, place)
-        self.hand_over(draft, place.message)
-
-    def hand_over(self, draft: Draft, message: int) -> None:
         """A message reaches its target."""
+        draft.wires = self.wires.take(draft.wires, place)
+        message = place.message
         _, target, payload = self.parts.messages[message]
         broker = self.places.get(target)
         if broker is not None:

@@ -16,6 +16,7 @@ from itertools import permutations
 from typing import Any
 
 from holdfast.search.bounds import ANY, Bounds
+from holdfast.search.states.frozen import SKIPPED
 from holdfast.search.states.space import Space, State
 
 BROKERS = frozenset(("broker", "leader", "follower", "id"))
@@ -36,23 +37,9 @@ SETS = frozenset(
     )
 )
 """Fields with several brokers or members whose order has no meaning."""
-_SKIPPED = frozenset(
-    ("world", "rules", "settings", "guards", "log", "counted", "metadata", "name", "fetches")
-)
 _BREAKING = (
-    "crashes",
-    "power_losses",
-    "stops",
-    "shutdowns",
-    "restarts",
-    "expiries",
-    "failovers",
-    "partitions",
-    "disk_errors",
-    "disk_losses",
-    "epoch_losses",
-    "slow_sessions",
-    "readers",
+    *("crashes", "power_losses", "stops", "shutdowns", "restarts", "expiries", "failovers"),
+    *("partitions", "disk_errors", "disk_losses", "epoch_losses", "slow_sessions", "readers"),
 )
 
 Names = tuple[int, ...]
@@ -146,7 +133,7 @@ def renamed(value: Any, names: Names, field: str = "") -> Any:
             )
         )
     slots = getattr(type(value), "__slots__", None) or sorted(vars(value))
-    kept = [name for name in slots if name not in _SKIPPED]
+    kept = [name for name in slots if name not in SKIPPED]
     return (type(value).__name__, *(renamed(getattr(value, one), names, one) for one in kept))
 
 

@@ -8,7 +8,7 @@ confirms none of its commands, so a broker must carry out none of them.
 from __future__ import annotations
 
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from holdfast.broker.metadata.store_nodes import decode_controller_epoch, decode_topic
 from holdfast.coordination import paths
@@ -74,10 +74,14 @@ class _Forger:
         if epoch is not None:
             known = decode_controller_epoch(paths.CONTROLLER_EPOCH, epoch.data)
         self._controller_epoch = self._rng.choice((known, known + 1, FAR))
-        self._controller = self._rng.choice(self._machines)
+        controller = self._rng.choice(self._machines)
         registered = nodes.get(paths.broker_id(machine.number))
         right = registered.created if registered is not None else 0
-        self._broker_epoch = self._rng.choice((right, right, right + 1))
+        self._sender: dict[str, Any] = {
+            "controller_id": controller,
+            "controller_epoch": self._controller_epoch,
+            "broker_epoch": self._rng.choice((right, right, right + 1)),
+        }
         topic = nodes[paths.topic(partition.topic)]
         self._topic_id = decode_topic(paths.topic(partition.topic), topic.data).topic_id
         state = cluster.state(partition)
@@ -98,9 +102,7 @@ class _Forger:
             topic_name=self._partition.topic, partition_states=[replica_state]
         )
         request = StopReplicaRequest(
-            controller_id=self._controller,
-            controller_epoch=self._controller_epoch,
-            broker_epoch=self._broker_epoch,
+            **self._sender,
             topic_states=[topic],
         )
         return request, STOP_REPLICA
@@ -124,9 +126,7 @@ class _Forger:
         )
         leader = LeaderAndIsrLiveLeader(broker_id=self._leader, host_name=NOWHERE, port=1)
         request = LeaderAndIsrRequest(
-            controller_id=self._controller,
-            controller_epoch=self._controller_epoch,
-            broker_epoch=self._broker_epoch,
+            **self._sender,
             type=1,
             topic_states=[topic],
             live_leaders=[leader],
@@ -150,10 +150,8 @@ class _Forger:
             port=1, host=NOWHERE, listener="PLAINTEXT", security_protocol=0
         )
         request = UpdateMetadataRequest(
-            controller_id=self._controller,
+            **self._sender,
             type=self._rng.choice((1, 2)),
-            controller_epoch=self._controller_epoch,
-            broker_epoch=self._broker_epoch,
             topic_states=self._rng.choices(([], [topic], [many, topic]), (5, 5, 1))[0],
             live_brokers=[
                 UpdateMetadataBroker(id=one, endpoints=[endpoint]) for one in self._machines

@@ -1,7 +1,7 @@
 """A simulated disk, byte by byte, that tracks which changes have been flushed.
 
 It implements `storage.Disk`. Each file has its visible content, its flushed content and its
-unflushed writes; each directory has the same for its names. `crash_states` derives from these what
+unflushed writes; each directory has the same for its names. `power_loss` derives from these what
 a power failure may leave.
 
 The disk calls `on_step` with every change before it is made: a test enumerates all crashes at that

@@ -121,7 +121,7 @@ class MemoryStore(Store):
         except (SessionLostError, StoreAwayError) as error:
             return [error] * len(transactions)
 
-    def go_away(self) -> None:
+    def disconnect(self) -> None:
         """Disconnect; requests in flight or their responses are lost, without a sign which."""
         if self._is_away:
             return
@@ -135,7 +135,7 @@ class MemoryStore(Store):
         if self._state is SessionState.CONNECTED:
             self._enter(SessionState.AWAY)
 
-    def come_back(self) -> None:
+    def reconnect(self) -> None:
         """Reconnect, in the old session if it has not ended."""
         if not self._is_away:
             return
@@ -148,13 +148,7 @@ class MemoryStore(Store):
     def die(self) -> None:
         """The process has ended without closing the session, which stays until its timeout."""
         self._end()
-        self.go_away()
-
-    def disconnect(self) -> None:
-        self.go_away()
-
-    def reconnect(self) -> None:
-        self.come_back()
+        self.disconnect()
 
     def notify_changed(self, paths: list[str]) -> None:
         """Send changed paths to this session; lost while away, a reconnect reports them."""

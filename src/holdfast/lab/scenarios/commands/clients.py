@@ -77,14 +77,14 @@ def _no_more(options: dict[str, str]) -> None:
 @command("retry PRODUCER")
 def retry(stage: Stage, given: Command) -> None:
     """A producer retries its unanswered batches."""
-    (name,) = need(given.words, 1, "retry PRODUCER")
+    (name,) = need(given.words, 1)
     stage.producer(name).retry()
 
 
 @command("resend PRODUCER")
 def resend(stage: Stage, given: Command) -> None:
     """An application that checks its errors sends the refused records again."""
-    (name,) = need(given.words, 1, "resend PRODUCER")
+    (name,) = need(given.words, 1)
     one = stage.producer(name)
     if one.idempotent:
         raise CommandError(f"{name} is idempotent", "it retries by itself: write 'retries=1'")
@@ -94,7 +94,7 @@ def resend(stage: Stage, given: Command) -> None:
 @command("consumer NAME [commit=auto|manual] [sink=plain|idempotent]")
 def consumer(stage: Stage, given: Command) -> None:
     """Create a consumer with these settings."""
-    (name,) = need(given.words, 1, "consumer NAME [commit=auto|manual] [sink=plain|idempotent]")
+    (name,) = need(given.words, 1)
     options = dict(given.options)
     one = stage.consumer(name)
     one.auto_commit = stage.option("commit", options.pop("commit", "manual")) == "auto"
@@ -105,7 +105,7 @@ def consumer(stage: Stage, given: Command) -> None:
 @command("consume CONSUMER [from=BROKER]")
 def consume(stage: Stage, given: Command) -> None:
     """A consumer polls once: the leader, or the named broker."""
-    (name,) = need(given.words, 1, "consume CONSUMER [from=BROKER]")
+    (name,) = need(given.words, 1)
     options = dict(given.options)
     source = options.pop("from", "")
     if source:
@@ -121,7 +121,7 @@ def consume(stage: Stage, given: Command) -> None:
 @command("seek CONSUMER OFFSET")
 def seek(stage: Stage, given: Command) -> None:
     """A consumer moves to another offset."""
-    name, offset = need(given.words, 2, "seek CONSUMER OFFSET")
+    name, offset = need(given.words, 2)
     stage.consumer(name).seek(Offset(number(offset, "the offset")))
 
 
@@ -129,7 +129,7 @@ def seek(stage: Stage, given: Command) -> None:
 def work(stage: Stage, given: Command) -> None:
     """A consumer processes the records it has read: all of them, or the first COUNT."""
     if not 1 <= len(given.words) <= 2:
-        raise CommandError("which consumer?", "usage: work CONSUMER [COUNT]")
+        raise CommandError("which consumer?")
     one = stage.consumer(given.words[0])
     count = number(given.words[1], "the count") if len(given.words) > 1 else len(one.buffer)
     one.work(count)
@@ -138,7 +138,7 @@ def work(stage: Stage, given: Command) -> None:
 @command("commit CONSUMER")
 def commit(stage: Stage, given: Command) -> None:
     """A consumer commits its position; with automatic commits it did so when it read."""
-    (name,) = need(given.words, 1, "commit CONSUMER")
+    (name,) = need(given.words, 1)
     one = stage.consumer(name)
     if not one.auto_commit:
         one.commit()

@@ -34,7 +34,7 @@ def cluster(stage: Stage, given: Command) -> None:
 @command("elect BROKER | preferred | unclean")
 def elect(stage: Stage, given: Command) -> None:
     """An operator triggers a leader election."""
-    (who,) = need(given.words, 1, "elect BROKER | preferred | unclean")
+    (who,) = need(given.words, 1)
     world = stage.world
     core = _controller(stage).core
     if who == "unclean":
@@ -50,7 +50,7 @@ def reassign(stage: Stage, given: Command) -> None:
     """An operator moves the partition to these brokers."""
     target: tuple[BrokerId, ...] = tuple(stage.broker(name).id for name in given.words)
     if not target:
-        raise CommandError("no brokers named", "usage: reassign BROKER BROKER …")
+        raise CommandError("no brokers named")
     controller = _controller(stage)
     controller.run(controller.core.reassign(stage.world.partition, target))
 
@@ -80,7 +80,7 @@ def rejoin(stage: Stage, given: Command) -> None:
 @command("elect-controller")
 def elect_controller(stage: Stage, given: Command) -> None:
     """Another controller is elected and takes over."""
-    need(given.words, 0, "elect-controller")
+    need(given.words, 0)
     stage.world.new_controller()
 
 
@@ -102,8 +102,7 @@ def hold(stage: Stage, given: Command) -> None:
         case (name,):
             stage.world.held[stage.node(name)] = None
         case _:
-            usage = "hold store | expansions BROKER | flushes BROKER | registrations BROKER | NODE"
-            raise CommandError("hold what?", f"usage: {usage}")
+            raise CommandError("hold what?")
 
 
 @command("release store | expansions BROKER | flushes BROKER | registrations BROKER | NODE")
@@ -124,7 +123,4 @@ def release(stage: Stage, given: Command) -> None:
         case (name,):
             stage.world.held.pop(stage.node(name), None)
         case _:
-            usage = (
-                "release store | expansions BROKER | flushes BROKER | registrations BROKER | NODE"
-            )
-            raise CommandError("release what?", f"usage: {usage}")
+            raise CommandError("release what?")

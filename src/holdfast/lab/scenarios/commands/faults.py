@@ -82,7 +82,7 @@ def restart(stage: Stage, given: Command) -> None:
 @command("stop BROKER")
 def stop(stage: Stage, given: Command) -> None:
     """A clean end: everything is flushed. `expire` ends the session."""
-    (name,) = need(given.words, 1, "stop BROKER")
+    (name,) = need(given.words, 1)
     broker = stage.living(name)
     if broker.disk.fails:
         raise CommandError(f"{name}'s disk fails: it cannot stop cleanly", f"'crash {name}'")
@@ -93,7 +93,7 @@ def stop(stage: Stage, given: Command) -> None:
 @command("shutdown BROKER")
 def shutdown(stage: Stage, given: Command) -> None:
     """A broker asks the controller to move its leaderships first (`stop` follows)."""
-    (name,) = need(given.words, 1, "shutdown BROKER")
+    (name,) = need(given.words, 1)
     stage.living(name).ask_to_stop()
 
 
@@ -124,14 +124,14 @@ def resume(stage: Stage, given: Command) -> None:
 @command("throttle BROKER RECORDS|off")
 def throttle(stage: Stage, given: Command) -> None:
     """A follower's link is slow: each of its fetches returns at most RECORDS records."""
-    name, limit = need(given.words, 2, "throttle BROKER RECORDS|off")
+    name, limit = need(given.words, 2)
     stage.broker(name).fetch_max_records = 0 if limit == "off" else number(limit, "the limit")
 
 
 @command("disk BROKER fails|full|unreadable|works|loses-epochs")
 def disk(stage: Stage, given: Command) -> None:
     """A disk fails, is full, cannot be read, works again, or has lost its epoch checkpoint."""
-    name, what = need(given.words, 2, "disk BROKER fails|full|unreadable|works|loses-epochs")
+    name, what = need(given.words, 2)
     broker = stage.broker(name)
     match what:
         case "fails":
@@ -154,7 +154,7 @@ def disk(stage: Stage, given: Command) -> None:
 @command("offline BROKER")
 def offline(stage: Stage, given: Command) -> None:
     """A broker takes its failed log offline."""
-    (name,) = need(given.words, 1, "offline BROKER")
+    (name,) = need(given.words, 1)
     broker = stage.living(name)
     stage.world.recorder.emit("went-offline", broker.id, _epoch(broker), reason="log failed")
     broker.run(broker.replica.go_offline("log failed"))

@@ -103,7 +103,7 @@ def settle(stage: Stage, given: Command) -> None:
 @command("tick BROKER MS")
 def tick(stage: Stage, given: Command) -> None:
     """A broker's clock is MS ahead: parked requests end, and lagging followers leave the ISR."""
-    name, text = need(given.words, 2, "tick BROKER MS")
+    name, text = need(given.words, 2)
     broker = stage.living(name)
     ahead_ms = number(text, "the time", LONGEST_MS)
     broker.run(broker.replica.tick(stage.world.now_ms + ahead_ms))
@@ -133,21 +133,20 @@ def again(stage: Stage, given: Command) -> None:
         case (name, "registration"):
             stage.living(name).register_if_needed()
         case _:
-            usage = "again BROKER fetch|proposal|registration | controller BROKER … [log-ends]"
-            raise CommandError("what again?", f"usage: {usage}")
+            raise CommandError("what again?")
 
 
 @command("wait MS")
 def wait(stage: Stage, given: Command) -> None:
     """Let time pass; messages do not move."""
-    (text,) = need(given.words, 1, "wait MS")
+    (text,) = need(given.words, 1)
     stage.world.advance(number(text, "the time", LONGEST_MS))
 
 
 @command("run MS")
 def run(stage: Stage, given: Command) -> None:
     """Let time pass, and deliver messages."""
-    (text,) = need(given.words, 1, "run MS")
+    (text,) = need(given.words, 1)
     duration_ms = number(text, "the time", LONGEST_MS)
     stage.world.settle()
     stage.world.advance(duration_ms, flowing=True)
@@ -157,7 +156,7 @@ def run(stage: Stage, given: Command) -> None:
 def disconnect(stage: Stage, given: Command) -> None:
     """Disconnect a node from all others or from the named ones, or one direction of a link."""
     if not given.words:
-        raise CommandError("cut what?", "usage: cut A [B …] | A->B")
+        raise CommandError("cut what?")
     world = stage.world
     first = given.words[0]
     if "->" in first:
@@ -177,6 +176,6 @@ def disconnect(stage: Stage, given: Command) -> None:
 @command("heal")
 def reconnect(stage: Stage, given: Command) -> None:
     """Reconnect every link."""
-    need(given.words, 0, "heal")
+    need(given.words, 0)
     stage.world.network.reconnect()
     stage.world.recorder.emit("healed")

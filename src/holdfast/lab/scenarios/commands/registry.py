@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.lab.judge.verdict import Verdict
 from holdfast.lab.scenarios.options import MOST, OPTIONS, parse_option
@@ -18,13 +18,17 @@ QUIET_KINDS = ("fetch-sent", "fetch-parked", "sent", "registered", "isr-applied"
 """Kinds of events that a scenario hides unless it shows them (`trace +fetch-parked`)."""
 
 
+ClientT = TypeVar("ClientT", SimProducer, SimConsumer)
+
 _NAME = re.compile(r"\w[\w-]*")
 _OPTION = re.compile(r"(\w+)=")
 _NEEDS_WORDS = re.compile(r"\S+ [A-Z]")
 
 
 class CommandError(Exception):
-    """A command that cannot be carried out; the runner adds file and line."""
+    """A command that cannot be carried out; the runner adds file, line and, for want of a hint,
+    the usage line.
+    """
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -89,22 +93,19 @@ class Stage:
 
     def producer(self, name: str) -> SimProducer:
         """A producer by name; made with the defaults if it is new."""
-        clients = self.world.clients
-        if name not in clients:
-            clients[name] = SimProducer(self.world, self.new_name(name))
-        client = clients[name]
-        if not isinstance(client, SimProducer):
-            raise CommandError(f"{name!r} is not a producer")
-        return client
+        return self._client(name, SimProducer, "producer")
 
     def consumer(self, name: str) -> SimConsumer:
         """A consumer by name; made with the defaults if it is new."""
+        return self._client(name, SimConsumer, "consumer")
+
+    def _client(self, name: str, kind: type[ClientT], what: str) -> ClientT:
         clients = self.world.clients
         if name not in clients:
-            clients[name] = SimConsumer(self.world, self.new_name(name))
+            clients[name] = kind(self.world, self.new_name(name))
         client = clients[name]
-        if not isinstance(client, SimConsumer):
-            raise CommandError(f"{name!r} is not a consumer")
+        if not isinstance(client, kind):
+            raise CommandError(f"{name!r} is not a {what}")
         return client
 
 
@@ -158,10 +159,10 @@ def names_in(text: str) -> list[str]:
     return [one for one in text.strip("()").split(",") if one]
 
 
-def need(words: tuple[str, ...], count: int, usage: str) -> tuple[str, ...]:
-    """Exactly so many words, or the usage line."""
+def need(words: tuple[str, ...], count: int, usage: str = "") -> tuple[str, ...]:
+    """Exactly so many words; otherwise an error that shows this usage, or the command's own."""
     if len(words) != count:
-        raise CommandError(f"expected {count} word(s)", f"usage: {usage}")
+        raise CommandError(f"expected {count} word(s)", usage and f"usage: {usage}")
     return words
 
 

@@ -110,7 +110,7 @@ def _follows(before: str, after: str) -> bool:
 @command("isr")
 def isr(stage: Stage, given: Command) -> None:
     """Print the leader, the epoch and the ISR in the coordination store."""
-    need(given.words, 0, "isr")
+    need(given.words, 0)
     world = stage.world
     stored = world.partition_state()
     names = ",".join(world.name_of(one) for one in stored.isr)
@@ -126,7 +126,7 @@ def isr(stage: Stage, given: Command) -> None:
 @command("followers BROKER")
 def followers(stage: Stage, given: Command) -> None:
     """Print each follower's log end offset at the leader, and when it was last caught up."""
-    (name,) = need(given.words, 1, "followers BROKER")
+    (name,) = need(given.words, 1)
     world = stage.world
     role = stage.broker(name).replica.role
     if not isinstance(role, Leader):
@@ -142,7 +142,7 @@ def followers(stage: Stage, given: Command) -> None:
 @command("metadata")
 def metadata(stage: Stage, given: Command) -> None:
     """Print the leader that each running broker reports to clients."""
-    need(given.words, 0, "metadata")
+    need(given.words, 0)
     world = stage.world
     for name, broker in world.brokers.items():
         known = broker.metadata
@@ -156,7 +156,7 @@ def metadata(stage: Stage, given: Command) -> None:
 @command("latest BROKER")
 def latest(stage: Stage, given: Command) -> None:
     """Ask a broker for its latest readable offset (ListOffsets)."""
-    (name,) = need(given.words, 1, "latest BROKER")
+    (name,) = need(given.words, 1)
     error, offset = stage.broker(name).replica.latest_offset()
     stage.said.append(f"{name} latest: {error.name if error else offset}")
 
@@ -164,7 +164,7 @@ def latest(stage: Stage, given: Command) -> None:
 @command("processed")
 def processed(stage: Stage, given: Command) -> None:
     """Print the records that consumers have processed, in order."""
-    need(given.words, 0, "processed")
+    need(given.words, 0)
     done = [f"{one.label}({one.consumer})" for one in stage.world.history.processed]
     stage.said.append(f"processed: {' '.join(done) or 'nothing'}")
 
@@ -172,7 +172,7 @@ def processed(stage: Stage, given: Command) -> None:
 @command("invariants")
 def invariants(stage: Stage, given: Command) -> None:
     """Print every broken invariant, and those that are no longer checked."""
-    need(given.words, 0, "invariants")
+    need(given.words, 0)
     noted = stage.world.invariants
     noted.check()
     if not noted.violations:
@@ -184,7 +184,7 @@ def invariants(stage: Stage, given: Command) -> None:
 @command("verdict")
 def verdict(stage: Stage, given: Command) -> None:
     """Judge the run: what became of every record."""
-    need(given.words, 0, "verdict")
+    need(given.words, 0)
     world = stage.world
     stage.verdict = judged = judge(world)
     world.recorder.emit(

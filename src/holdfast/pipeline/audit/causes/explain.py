@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from holdfast.pipeline.audit.causes import kinds
 from holdfast.pipeline.audit.causes.case import Asked
 from holdfast.pipeline.audit.causes.from_checkpoints import (
     reason_from_epochs,
@@ -19,16 +20,6 @@ from holdfast.pipeline.audit.causes.from_checkpoints import (
 )
 from holdfast.pipeline.audit.causes.from_traces import Reason, reason_of
 from holdfast.pipeline.audit.causes.history import History, Span, histories
-from holdfast.pipeline.audit.causes.kinds import (
-    DELETED_RECORDS,
-    ELECTION,
-    FEW_COPIES,
-    NEVER_WRITTEN,
-    PASSED_OVER,
-    READ_AGAIN,
-    RESENT,
-    RETENTION,
-)
 from holdfast.pipeline.audit.causes.leader_epochs import names_of, newest
 from holdfast.pipeline.audit.causes.partition_history import NO_PAST, Past
 from holdfast.pipeline.audit.causes.remedies import (
@@ -207,7 +198,7 @@ class _Asking:
         later records may be of another producer, and only the trace counts.
         """
         reason = self._traced(piece, self._finding.ledger)
-        if piece.start != self._span.start and (reason is None or reason.kind == ELECTION):
+        if piece.start != self._span.start and (reason is None or reason.kind == kinds.ELECTION):
             reason = self._traced(piece, None) or reason
         kind = self._finding.kind
         asked = self._asked(piece, self._finding.ledger)
@@ -260,7 +251,7 @@ def _narrowed_to(finding: Finding, piece: Span) -> Finding:
 def _never_placed(finding: Finding) -> Finding:
     """A send that never got an offset: acks=0."""
     text = "No broker acknowledged it: with acks=0 a producer counts every send as written."
-    return _with(finding, Reason(kind=NEVER_WRITTEN, sentence=text, acks=0), ALL)
+    return _with(finding, Reason(kind=kinds.NEVER_WRITTEN, sentence=text, acks=0), ALL)
 
 
 def _unread(finding: Finding, sources: _Sources) -> Finding | None:
@@ -273,9 +264,9 @@ def _unread(finding: Finding, sources: _Sources) -> Finding | None:
     start = truth.log_start_offset
     # Retention removes whole files of the leader; a follower may keep the file a little longer.
     if any(one.first_segment == start for one in replicas):
-        kind, who = RETENTION, "Retention deleted"
+        kind, who = kinds.RETENTION, "Retention deleted"
     else:
-        kind, who = DELETED_RECORDS, "Somebody asked to delete"
+        kind, who = kinds.DELETED_RECORDS, "Somebody asked to delete"
     text = (
         f"{who} everything below offset {start} before {reader} had read it: the log of "
         f"{truth.broker} begins there."
@@ -287,7 +278,7 @@ def _passed_over(finding: Finding) -> Finding:
     reader = "the table" if finding.place == words.TABLE else "the consumer"
     text = f"The log has what was acknowledged; {reader} went on without it."
     remedy = COMMIT_AFTER if finding.place == words.CONSUMED else None
-    return _with(finding, Reason(kind=PASSED_OVER, sentence=text), remedy)
+    return _with(finding, Reason(kind=kinds.PASSED_OVER, sentence=text), remedy)
 
 
 # Duplicates, and records in another order.
@@ -296,7 +287,7 @@ def _passed_over(finding: Finding) -> Finding:
 def _resent(finding: Finding, _sources: _Sources) -> list[Finding]:
     if finding.place != words.LOG:
         text = "It was read again: a reader that restarts begins at its last commit."
-        return [_with(finding, Reason(kind=READ_AGAIN, sentence=text))]
+        return [_with(finding, Reason(kind=kinds.READ_AGAIN, sentence=text))]
     row = finding.ledger
     again = "" if finding.kind == words.DUPLICATE else ", after records that were sent later"
     if row is not None and row.idempotent:
@@ -304,18 +295,18 @@ def _resent(finding: Finding, _sources: _Sources) -> list[Finding]:
             f"The record was sent again{again}. An idempotent producer's own retries are "
             "recognised, so the application sent it twice, perhaps after a restart."
         )
-        return [_with(finding, Reason(kind=RESENT, sentence=text), TRANSACTIONAL)]
+        return [_with(finding, Reason(kind=kinds.RESENT, sentence=text), TRANSACTIONAL)]
     text = (
         f"The producer sent the record again{again}, most likely because the first answer did not "
         "come. Without idempotence a broker cannot recognise a retry."
     )
-    return [_with(finding, Reason(kind=RESENT, sentence=text), IDEMPOTENT)]
+    return [_with(finding, Reason(kind=kinds.RESENT, sentence=text), IDEMPOTENT)]
 
 
 def _too_few(finding: Finding, _sources: _Sources) -> list[Finding]:
     lacking = ", ".join(finding.lacks) or "others"
     text = f"{lacking} did not have a copy: the leader answered while fewer replicas were in sync."
-    return [_with(finding, Reason(kind=FEW_COPIES, sentence=text), TWO)]
+    return [_with(finding, Reason(kind=kinds.FEW_COPIES, sentence=text), TWO)]
 
 
 _IN_RUNS: Final = (words.LOST, words.INCONSISTENT, words.PHANTOM, words.DIFFER)

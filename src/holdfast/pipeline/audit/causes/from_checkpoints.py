@@ -12,17 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from holdfast.lab.render.wording import spoken_list
+from holdfast.pipeline.audit.causes import kinds
 from holdfast.pipeline.audit.causes.case import Asked, Names
 from holdfast.pipeline.audit.causes.from_traces import ACKS_ALL, Reason
-from holdfast.pipeline.audit.causes.kinds import (
-    LEADER_ALONE,
-    LOST_DISK,
-    LOST_FLUSH,
-    OUTSIDE,
-    STALE_REPLICA,
-    UNCLEAN_ELECTION,
-    UNKNOWN_CAUSE,
-)
 from holdfast.pipeline.audit.causes.leader_epochs import epoch_at, line_of, newest
 from holdfast.pipeline.audit.causes.partition_history import Past, named, recreated, spoken_time
 from holdfast.pipeline.audit.controllers.kraft_metadata import Election
@@ -66,7 +58,7 @@ def reason_from_epochs(
         f"No later epoch begins below offset {offset} in any log: the files were changed by "
         "something else than an election."
     )
-    return Reason(kind=OUTSIDE, sentence=text, evidence=(truth.path,))
+    return Reason(kind=kinds.OUTSIDE, sentence=text, evidence=(truth.path,))
 
 
 def _epoch_without(truth: ReplicaFacts, offset: int, wrote: int | None) -> EpochStart | None:
@@ -99,7 +91,7 @@ def _damaged(asked: Asked, replicas: Sequence[ReplicaFacts]) -> Reason | None:
         f"The batch of {asked.what} is damaged in {_files(len(found))}: a disk failed, or "
         "something else than the broker changed its file."
     )
-    return Reason(kind=OUTSIDE, sentence=text, evidence=tuple(one.place for one in found))
+    return Reason(kind=kinds.OUTSIDE, sentence=text, evidence=tuple(one.place for one in found))
 
 
 def _damages(asked: Asked, replicas: Iterable[ReplicaFacts]) -> list[Damage]:
@@ -132,25 +124,19 @@ def _elected(
     )
     evidence = (one.evidence, line_of(truth, later))
     if one.is_unclean:
-        kind, text = (
-            UNCLEAN_ELECTION,
-            f"Unclean election: {text}, and was not in sync; {isr} was. {begins}",
-        )
+        kind = kinds.UNCLEAN_ELECTION
+        text = f"Unclean election: {text}, and was not in sync; {isr} was. {begins}"
     elif asked.acks in (0, 1):
-        kind, text = (
-            LEADER_ALONE,
-            (
-                f"With acks={asked.acks} the former leader alone had answered. {text}, cleanly: in "
-                f"sync were {isr}. {begins}"
-            ),
+        kind = kinds.LEADER_ALONE
+        text = (
+            f"With acks={asked.acks} the former leader alone had answered. {text}, cleanly: in "
+            f"sync were {isr}. {begins}"
         )
     else:
-        kind, text = (
-            LOST_FLUSH,
-            (
-                f"{text}, cleanly: in sync were {isr}. {begins} It had the records when they were "
-                "acknowledged, and most likely lost them in a power failure, before a flush."
-            ),
+        kind = kinds.LOST_FLUSH
+        text = (
+            f"{text}, cleanly: in sync were {isr}. {begins} It had the records when they were "
+            "acknowledged, and most likely lost them in a power failure, before a flush."
         )
     return Reason(kind=kind, sentence=text, acks=asked.acks, copies=len(one.isr), evidence=evidence)
 
@@ -166,19 +152,15 @@ def _overruled(
     if holders:
         names = spoken_list([one.broker for one in holders])
         text += f" {names} still {'has' if len(holders) == 1 else 'have'} what was acknowledged."
-    kind, likely = UNKNOWN_CAUSE, "A trace would show whether the election was clean."
+    kind, likely = kinds.UNKNOWN_CAUSE, "A trace would show whether the election was clean."
     if asked.acks == ACKS_ALL:
-        kind, likely = (
-            UNCLEAN_ELECTION,
-            ("With acks=all every in-sync replica had it: the election was most likely unclean."),
-        )
+        kind = kinds.UNCLEAN_ELECTION
+        likely = "With acks=all every in-sync replica had it: the election was most likely unclean."
     elif asked.acks is not None:
-        kind, likely = (
-            LEADER_ALONE,
-            (
-                f"With acks={asked.acks} the former leader alone had answered: the election was "
-                "most likely clean."
-            ),
+        kind = kinds.LEADER_ALONE
+        likely = (
+            f"With acks={asked.acks} the former leader alone had answered: the election was "
+            "most likely clean."
         )
     evidence = [line_of(truth, later), *(one.path for one in holders)]
     return Reason(kind=kind, sentence=f"{text} {likely}", acks=asked.acks, evidence=tuple(evidence))
@@ -195,7 +177,7 @@ def _shortened(asked: Asked, truth: ReplicaFacts, replicas: Sequence[ReplicaFact
                 "with a power failure, before a flush."
             )
             return Reason(
-                kind=LOST_FLUSH,
+                kind=kinds.LOST_FLUSH,
                 sentence=text,
                 acks=asked.acks,
                 copies=len(replicas),
@@ -205,7 +187,7 @@ def _shortened(asked: Asked, truth: ReplicaFacts, replicas: Sequence[ReplicaFact
         f"The newest log, of {truth.broker}, ends at offset {truth.log_end_offset}, below {what}. "
         "The files do not say whether a power failure or an election took the end; a trace would."
     )
-    return Reason(kind=UNKNOWN_CAUSE, sentence=text, acks=asked.acks, evidence=(truth.path,))
+    return Reason(kind=kinds.UNKNOWN_CAUSE, sentence=text, acks=asked.acks, evidence=(truth.path,))
 
 
 def reason_of_shortage(
@@ -219,17 +201,20 @@ def reason_of_shortage(
         return _damaged(asked, lacking)
     one = short[0]
     if one.is_absent:
-        kind, text = OUTSIDE, f"{one.broker} should have a copy, and its folder is not there."
+        kind, text = kinds.OUTSIDE, f"{one.broker} should have a copy, and its folder is not there."
     elif one.log_end_offset == one.log_start_offset:
-        kind, text = LOST_DISK, f"The log of {one.broker} is empty: its disk came back without it."
+        kind, text = (
+            kinds.LOST_DISK,
+            f"The log of {one.broker} is empty: its disk came back without it.",
+        )
     elif one.flushed is not None and one.flushed > offset:
-        kind = OUTSIDE
+        kind = kinds.OUTSIDE
         text = (
             f"The log of {one.broker} ends at {one.log_end_offset}, though it was flushed up to "
             f"{one.flushed}: something else than the broker changed its files."
         )
     else:
-        kind = LOST_FLUSH
+        kind = kinds.LOST_FLUSH
         text = (
             f"The log of {one.broker} ends at {one.log_end_offset}, though it had more: most "
             "likely a power failure took what was not flushed, or its file was changed."
@@ -255,11 +240,11 @@ def reason_of_difference(offset: int, replicas: Sequence[ReplicaFacts]) -> Reaso
             f"leader of epoch {mine.epoch} since."
         )
         evidence = (line_of(other, entry), line_of(truth, mine))
-        return Reason(kind=STALE_REPLICA, sentence=text, evidence=evidence)
+        return Reason(kind=kinds.STALE_REPLICA, sentence=text, evidence=evidence)
     if len(others) < 2:
         return None
     text = (
         f"All logs say that epoch {mine.epoch} wrote offset {offset}, and one epoch writes one "
         "record there: a file was damaged, or changed by something else than its broker."
     )
-    return Reason(kind=OUTSIDE, sentence=text, evidence=tuple(one.path for one, _ in others))
+    return Reason(kind=kinds.OUTSIDE, sentence=text, evidence=tuple(one.path for one, _ in others))

@@ -15,29 +15,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from holdfast.lab.render.narrate import sentence
+from holdfast.pipeline.audit.causes import kinds
 from holdfast.pipeline.audit.causes.case import Asked, Case, Names, cases_of
 from holdfast.pipeline.audit.causes.history import Copy, Election, History
-from holdfast.pipeline.audit.causes.kinds import (
-    ELECTION,
-    LEADER_ALONE,
-    LOST_DISK,
-    LOST_FLUSH,
-    NEVER_WRITTEN,
-    OUTSIDE,
-    TRUNCATION,
-    UNCLEAN_ELECTION,
-)
 from holdfast.pipeline.audit.causes.traces import Seen
 from holdfast.pipeline.audit.findings.findings import Step
 
 ACKS_ALL: Final = -1
 MOST_STEPS: Final = 14
 _KINDS_OF_END: Final = {
-    "power-lost": LOST_FLUSH,
-    "restarted": LOST_FLUSH,
-    "disk-lost": LOST_DISK,
-    "truncated": TRUNCATION,
-    "appended": TRUNCATION,
+    "power-lost": kinds.LOST_FLUSH,
+    "restarted": kinds.LOST_FLUSH,
+    "disk-lost": kinds.LOST_DISK,
+    "truncated": kinds.TRUNCATION,
+    "appended": kinds.TRUNCATION,
 }
 _DEATHS: Final = {
     "crashed": "died",
@@ -70,8 +61,8 @@ def reason_of(history: History, asked: Asked, names: Names) -> Reason | None:
     # If there is another explanation, a clean election did not lose the records, and a record that
     # is still in a log is not the missing one: a kill loses acknowledgements from a trace, and
     # older ones remain.
-    gone = [reason for reason in known if reason.kind != OUTSIDE]
-    taken = [reason for reason in gone if reason.kind != ELECTION]
+    gone = [reason for reason in known if reason.kind != kinds.OUTSIDE]
+    taken = [reason for reason in gone if reason.kind != kinds.ELECTION]
     return next(iter(taken or gone or known), None)
 
 
@@ -87,7 +78,7 @@ def _reason_in(case: Case) -> Reason | None:
     if case.acks in (0, 1):
         return _leader_alone(case, election)
     text = f"{_elected(case, election)} without {case.what}, although the election was clean."
-    return _reason(case, ELECTION, text, election.seen, election)
+    return _reason(case, kinds.ELECTION, text, election.seen, election)
 
 
 # The sentences.
@@ -102,7 +93,7 @@ def _unclean(case: Case, election: Election) -> Reason:
         f"Unclean election: {_elected(case, election)}, not in sync and without {case.what}."
         f"{alone}{_aftermath(case, election)}"
     )
-    return _reason(case, UNCLEAN_ELECTION, text, election.seen, election)
+    return _reason(case, kinds.UNCLEAN_ELECTION, text, election.seen, election)
 
 
 def _leader_alone(case: Case, election: Election) -> Reason:
@@ -114,13 +105,13 @@ def _leader_alone(case: Case, election: Election) -> Reason:
         f"{case.them}. {f'{who} {died}. ' if died else ''}{_elected(case, election)} without "
         f"{case.them}, by a clean election.{_aftermath(case, election)}"
     )
-    return _reason(case, LEADER_ALONE, text, election.seen, election)
+    return _reason(case, kinds.LEADER_ALONE, text, election.seen, election)
 
 
 def _leader_lost_them(case: Case, election: Election, copy: Copy) -> Reason:
     assert copy.until is not None
     kind = _KINDS_OF_END[copy.until.event.kind]
-    if kind == TRUNCATION:
+    if kind == kinds.TRUNCATION:
         text = f"{sentence(copy.until.event, case.names)} Then {_elected(case, election)}."
     else:
         text = f"{_losses(case)} {_elected(case, election)} without {case.what}."
@@ -135,15 +126,15 @@ def _without_election(case: Case) -> Reason | None:
             f"According to the trace {case.listed(held)} still {_has(held)} {case.what}: the "
             "files were changed by something else than the broker."
         )
-        return _reason(case, OUTSIDE, text, None, None)
+        return _reason(case, kinds.OUTSIDE, text, None, None)
     if ends:
         last = max(ends, key=lambda seen: seen.event.t)
         kind = _KINDS_OF_END[last.event.kind]
-        text = sentence(last.event, case.names) if kind == TRUNCATION else _losses(case)
+        text = sentence(last.event, case.names) if kind == kinds.TRUNCATION else _losses(case)
         return _reason(case, kind, text, last, None)
     if case.acks == 0:
         text = f"No log ever had {case.what}: with acks=0 the producer gets no answer."
-        return _reason(case, NEVER_WRITTEN, text, None, None)
+        return _reason(case, kinds.NEVER_WRITTEN, text, None, None)
     return None
 
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from holdfast.lab.render.wording import spoken_list
+from holdfast.pipeline.audit.causes import kinds
 from holdfast.pipeline.audit.causes.case import Asked, Names
 from holdfast.pipeline.audit.causes.from_traces import Reason
-from holdfast.pipeline.audit.causes.kinds import RECREATED
 from holdfast.pipeline.audit.controllers.kraft_metadata import Election, TopicIncarnation
 from holdfast.pipeline.audit.replicas.truth import Stranger
 from holdfast.storage.checkpoints.meta_properties import id_text
@@ -74,7 +74,7 @@ def recreated(asked: Asked, past: Past) -> Reason | None:
         verb = "has" if len(brokers) == 1 else "have"
         sentence += f" {spoken_list(brokers)} still {verb} a log of the deleted topic."
     return Reason(
-        kind=RECREATED,
+        kind=kinds.RECREATED,
         sentence=sentence,
         acks=asked.acks,
         evidence=(*evidence, *(one.path for one in left)),

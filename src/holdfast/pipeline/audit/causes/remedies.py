@@ -8,15 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from holdfast.pipeline.audit.causes import kinds
 from holdfast.pipeline.audit.causes.from_traces import Reason
-from holdfast.pipeline.audit.causes.kinds import (
-    LEADER_ALONE,
-    LOST_DISK,
-    LOST_FLUSH,
-    NEVER_WRITTEN,
-    RETENTION,
-    UNCLEAN_ELECTION,
-)
 from holdfast.pipeline.audit.findings.findings import Remedy
 
 ALL: Final = Remedy(setting="acks", value="all")
@@ -44,10 +37,10 @@ def _disk(reason: Reason) -> Remedy:
 
 
 _RULES: Mapping[str, Callable[[Reason], Remedy]] = {
-    UNCLEAN_ELECTION: lambda _: CLEAN,
-    LEADER_ALONE: lambda _: ALL,
-    NEVER_WRITTEN: lambda _: ALL,
-    LOST_FLUSH: lambda _: FLUSH,
-    LOST_DISK: _disk,
-    RETENTION: lambda _: RETAIN,
+    kinds.UNCLEAN_ELECTION: lambda _: CLEAN,
+    kinds.LEADER_ALONE: lambda _: ALL,
+    kinds.NEVER_WRITTEN: lambda _: ALL,
+    kinds.LOST_FLUSH: lambda _: FLUSH,
+    kinds.LOST_DISK: _disk,
+    kinds.RETENTION: lambda _: RETAIN,
 }

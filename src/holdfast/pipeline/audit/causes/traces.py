@@ -34,11 +34,6 @@ class Seen(NamedTuple):
         """File and line, for the evidence."""
         return f"{self.path}:{self.line}"
 
-    @property
-    def name(self) -> str:
-        """The event's id, which is unique per file: `broker-2.trace#57`."""
-        return f"{self.path.name}#{self.event.id}"
-
 
 def trace_files(given: Iterable[Path]) -> list[Path]:
     """The trace files of a user's paths: files, directories, a cluster's data directory.

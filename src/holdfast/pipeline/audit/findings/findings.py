@@ -255,6 +255,11 @@ class TimelinePoint:
     found: int
 
 
+def _count_of(*kinds: str) -> property:
+    """Of a verdict: the records with a finding of one of these kinds."""
+    return property(lambda verdict: sum(verdict.counts.get(kind, 0) for kind in kinds))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     sent: int = 0
@@ -274,29 +279,12 @@ class Verdict:
     """Records in the log that no ledger has: another producer's. Not an error."""
     exit_code: int = 0
 
-    @property
-    def lost(self) -> int:
-        return self.counts.get(LOST, 0)
-
-    @property
-    def unseen_tail(self) -> int:
-        return self.counts.get(UNSEEN_TAIL, 0)
-
-    @property
-    def duplicates(self) -> int:
-        return self.counts.get(DUPLICATE, 0)
-
-    @property
-    def reordered(self) -> int:
-        return self.counts.get(REORDERED, 0)
-
-    @property
-    def diverged(self) -> int:
-        return self.counts.get(INCONSISTENT, 0) + self.counts.get(DIFFER, 0)
-
-    @property
-    def phantom(self) -> int:
-        return self.counts.get(PHANTOM, 0)
+    lost = _count_of(LOST)
+    unseen_tail = _count_of(UNSEEN_TAIL)
+    duplicates = _count_of(DUPLICATE)
+    reordered = _count_of(REORDERED)
+    diverged = _count_of(INCONSISTENT, DIFFER)
+    phantom = _count_of(PHANTOM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from holdfast.pipeline.audit.findings.details import KIND_NAMES, PLACES, SENTENCES, Why
+from holdfast.pipeline.audit.findings.details import KIND_NAMES, PLACES, Why
 from holdfast.pipeline.audit.findings.finding_tables import ALIKE, folded
 from holdfast.pipeline.audit.findings.findings import (
     CONSUMED,
@@ -86,7 +86,7 @@ class FindingRenderer:
         owner = self._owner(row["row"], is_delivery)
         lacks = self._named(row["lacks"])
         damages = self._damages(topic.topic, partition, row, lacks)
-        detail = SENTENCES[Why(row["why"])].format(there=int(row["there"]))
+        detail = Why(row["why"]).sentence.format(there=int(row["there"]))
         return Finding(
             kind=KIND_NAMES[row["kind"]],
             topic=topic.topic,
@@ -164,37 +164,31 @@ class FindingRenderer:
         def numbers(column: Any, is_there: Any) -> Any:
             return pa.array(column, mask=~is_there)
 
+        def texts(column: Iterable[str | None]) -> Any:
+            return pa.array(list(column), pa.string())
+
+        def brokers(column: Any) -> Any:
+            names = [list(self._named(one)) for one in column.tolist()]
+            return pa.array(names, pa.list_(pa.string()))
+
         has_offset = table["first"] >= 0
+        reasons = zip(table["why"].tolist(), table["there"].tolist(), strict=True)
         return pa.table(
             {
-                "kind": pa.array([KIND_NAMES[one] for one in table["kind"].tolist()], pa.string()),
-                "place": pa.array([PLACES[one] for one in table["place"].tolist()], pa.string()),
-                "topic": pa.array([topic.topic] * len(table), pa.string()),
+                "kind": texts(KIND_NAMES[one] for one in table["kind"].tolist()),
+                "place": texts(PLACES[one] for one in table["place"].tolist()),
+                "topic": texts([topic.topic] * len(table)),
                 "partition": pa.array(topic.partitions, pa.int32()),
                 "offset": numbers(table["first"], has_offset),
                 "last_offset": numbers(table["last"], has_offset),
                 "count": pa.array(table["count"]),
-                "run": pa.array([one.run if one else None for one in names], pa.string()),
-                "producer": pa.array([one.name if one else None for one in names], pa.string()),
+                "run": texts(one.run if one else None for one in names),
+                "producer": texts(one.name if one else None for one in names),
                 "sequence": numbers(rows["sequence"], is_known),
                 "sent_ms": numbers(rows["time"], is_known),
-                "has": pa.array(
-                    [list(self._named(one)) for one in table["has"].tolist()],
-                    pa.list_(pa.string()),
-                ),
-                "lacks": pa.array(
-                    [list(self._named(one)) for one in table["lacks"].tolist()],
-                    pa.list_(pa.string()),
-                ),
-                "detail": pa.array(
-                    [
-                        SENTENCES[Why(why)].format(there=there)
-                        for why, there in zip(
-                            table["why"].tolist(), table["there"].tolist(), strict=True
-                        )
-                    ],
-                    pa.string(),
-                ),
+                "has": brokers(table["has"]),
+                "lacks": brokers(table["lacks"]),
+                "detail": texts(Why(why).sentence.format(there=there) for why, there in reasons),
             }
         )
 

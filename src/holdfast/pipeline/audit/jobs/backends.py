@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -33,38 +33,14 @@ Ends = Mapping[tuple[str, int], Expectation]
 Files = Sequence[LedgerFile]
 
 
-class Mover(Protocol):
-    """Brings packs together."""
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """Versions of the software that does the work."""
-
-    def open_table(self, path: str, topics: Sequence[str]) -> Ends:
-        """Also audit a table; returns what it should have of every partition."""
-
-    def packs(
-        self,
-        files: Files,
-        topics: Sequence[str],
-        source: int,
-        span: int,
-        is_wanted: Wanted | None = None,
-    ) -> Iterator[Pack]:
-        """Ledger files as packs in this process."""
-
-    def judged(
-        self, context: Context, topics: Sequence[str], sent: Files, delivered: Files | None
-    ) -> Results:
-        """The judgement of every stretch."""
-
-
 class Here:
     """Everything in this process, one stretch after the other."""
 
     versions: Mapping[str, str] = {}
+    """Versions of the software that does the work."""
 
     def open_table(self, path: str, topics: Sequence[str]) -> Ends:
+        """Also audit a table; returns what it should have of every partition."""
         raise PipelineError(f"the table {path} of {topics} can be read by Spark only")
 
     def packs(
@@ -75,12 +51,14 @@ class Here:
         span: int,
         is_wanted: Wanted | None = None,
     ) -> Iterator[Pack]:
+        """Ledger files as packs in this process."""
         read = _read(ledger_packs(files, source, topics, span, is_wanted))
         return (pack for pack in read if pack[3] == source)
 
     def judged(
         self, context: Context, topics: Sequence[str], sent: Files, delivered: Files | None
     ) -> Results:
+        """The judgement of every stretch."""
         packs = chain(
             _read(ledger_packs(sent, SENT, topics, context.span)),
             _read(ledger_packs(delivered or (), DELIVERED, topics, context.span)),
@@ -109,7 +87,7 @@ def judged_here(packs: Iterable[Pack], context: Context) -> Results:
 
 
 class BySpark:
-    """One Spark job with one shuffle."""
+    """As `Here`, by one Spark job with one shuffle."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from holdfast.pipeline.audit.jobs.row_types import ACKED, UNKNOWN, Bools, Ints, Table
 
-ANY_PARTITION = -1
-
 
 class Claims(NamedTuple):
     """Indices: into the records, and into the sends that claim them."""

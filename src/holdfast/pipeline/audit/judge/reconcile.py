@@ -41,6 +41,7 @@ from holdfast.pipeline.audit.jobs.row_types import (
 from holdfast.pipeline.audit.jobs.stretch_job import Context, Packs, Results, all_rows
 from holdfast.pipeline.audit.judge.claims import digests, known, settle
 from holdfast.pipeline.audit.judge.compacted_records import is_cleaned
+from holdfast.pipeline.audit.judge.order import group_of
 from holdfast.pipeline.audit.replicas.truth import Replica
 
 
@@ -77,36 +78,26 @@ class Search(NamedTuple):
 
 def is_late(late: Iterable[Overlap], topic: str, partitions: Ints, rows: Table) -> Bools:
     """Which sends come after one that was sent later, in an earlier stretch."""
-    chosen = np.zeros(len(rows), np.bool_)
-    for one in late:
-        if one.topic == topic:
-            chosen |= (
-                _is_in(one, partitions, rows)
-                & (rows["who"] == one.group)
-                & (rows["sequence"] < one.limit)
-            )
-    return chosen
+    return _is_out_of_order(late, topic, partitions, rows, is_delivery=False)
 
 
 def is_back(back: Iterable[Overlap], topic: str, partitions: Ints, rows: Table) -> Bools:
     """Which deliveries came after one of a later stretch."""
+    return _is_out_of_order(back, topic, partitions, rows, is_delivery=True)
+
+
+def _is_out_of_order(
+    overlaps: Iterable[Overlap], topic: str, partitions: Ints, rows: Table, *, is_delivery: bool
+) -> Bools:
     chosen = np.zeros(len(rows), np.bool_)
-    groups = (rows["who"].astype(np.int64) << 24) | rows["delay"]
-    for one in back:
+    groups, sequences = group_of(rows, is_delivery), rows["sequence"]
+    for one in overlaps:
         if one.topic == topic:
-            chosen |= (
-                _is_in(one, partitions, rows)
-                & (groups == one.group)
-                & (rows["sequence"] > one.limit)
-            )
+            is_there = (partitions == one.partition) & (groups == one.group)
+            is_there &= (rows["offset"] >= one.first) & (rows["offset"] < one.until)
+            is_there &= (sequences > one.limit) if is_delivery else (sequences < one.limit)
+            chosen |= is_there
     return chosen
-
-
-def _is_in(one: Overlap, partitions: Ints, rows: Table) -> Bools:
-    is_there: Bools = (
-        (partitions == one.partition) & (rows["offset"] >= one.first) & (rows["offset"] < one.until)
-    )
-    return is_there
 
 
 def overlaps(

@@ -1,9 +1,7 @@
 """Enumerates what a crash may leave on a simulated disk.
 
 A crash of the process leaves everything that was written, and a part of the write in progress. A
-power failure leaves what was flushed, plus any part of the rest: of each file the first few changes
-and a part of the next one, torn at any byte or with zeros in place of its bytes; of each directory
-any selection of the changes to its names. Files and directories are independent of each other.
+power failure leaves what `simulation.disk.power_loss` says; here all of it is enumerated.
 
 If there are no more combinations than the bound, all are returned. Otherwise: nothing kept, all
 kept, and samples of two kinds, drawn from a seed: one file or directory differs from these two, and
@@ -29,6 +27,7 @@ from holdfast.simulation.disk.byte_disk import (
     apply,
     rename_in,
 )
+from holdfast.simulation.disk.power_loss import Outcome, all_nodes, directory_after
 
 MOST_SUBSETS = 4
 """Up to so many changes of names, all selections are enumerated."""
@@ -57,48 +56,11 @@ def crash_states(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[Cr
         yield CrashState(f"killed, {number}", _copy(disk, step, content))
     seen: set[object] = set()
     for number, chosen in enumerate(_choices(disk, step, bound)):
-        root = _build(disk.root, chosen)
+        root = directory_after(disk.root, chosen)
         shape = _shape(root)
         if shape not in seen:
             seen.add(shape)
             yield CrashState(f"power lost, {number}", ByteDisk(root))
-
-
-def drawn_power_loss(disk: ByteDisk, rng: Random) -> ByteDisk:
-    """A random disk of those that a power failure may leave."""
-    chosen: dict[int, Outcome] = {}
-    for node in _nodes(disk.root):
-        if not node.pending:
-            continue
-        keeps = rng.randrange(len(node.pending) + 1)
-        if isinstance(node, FileNode):
-            chosen[id(node)] = _drawn_content(node, keeps, rng)
-        else:
-            entries = dict(node.flushed)
-            is_prefix = rng.random() < 0.5
-            for index, renaming in enumerate(node.pending):
-                if index < keeps if is_prefix else rng.random() < 0.5:
-                    rename_in(entries, renaming)
-            chosen[id(node)] = entries
-    return ByteDisk(_build(disk.root, chosen))
-
-
-def flushed_only(disk: ByteDisk) -> ByteDisk:
-    """The disk if a power failure keeps nothing that was not flushed."""
-    return ByteDisk(_build(disk.root, {}))
-
-
-def _drawn_content(node: FileNode, keeps: int, rng: Random) -> bytes:
-    """The first `keeps` changes, and a part of the next one or zeros in its place."""
-    content = bytearray(node.flushed)
-    for change in node.pending[:keeps]:
-        apply(content, change)
-    if keeps < len(node.pending) and isinstance(change := node.pending[keeps], Write):
-        data = change.data[: rng.randrange(len(change.data) + 1)]
-        if rng.random() < 0.2:
-            data = bytes(len(change.data))
-        apply(content, Write(change.position, data))
-    return bytes(content)
 
 
 def _torn(step: Step | None, bound: Bound) -> list[bytes | None]:
@@ -146,13 +108,10 @@ def _unflushed(node: FileNode, content: bytes) -> FileNode:
     return copy
 
 
-Outcome = bytes | dict[str, Node]
-
-
 def _choices(disk: ByteDisk, step: Step | None, bound: Bound) -> Iterator[dict[int, Outcome]]:
     """Combinations of outcomes of all files and directories."""
     options: dict[int, list[Outcome]] = {}
-    for node in _nodes(disk.root):
+    for node in all_nodes(disk.root):
         if isinstance(node, FileNode):
             pending = list(node.pending)
             if step is not None and step.file is node and step.change is not None:
@@ -179,7 +138,7 @@ def _some(
     most = {key: one[-1] for key, one in zip(keys, lists, strict=True)}
     yield least
     yield most
-    rng = Random(bound.seed)  # noqa: S311  # a schedule, not a secret
+    rng = Random(bound.seed)
     alone = [
         {**around, key: outcome}
         for around in (least, most)
@@ -190,21 +149,6 @@ def _some(
     yield from alone if len(alone) <= share else rng.sample(alone, share)
     for _ in range(share):
         yield {key: rng.choice(one) for key, one in zip(keys, lists, strict=True)}
-
-
-def _nodes(root: DirectoryNode) -> list[Node]:
-    """All nodes that have a name, or may have one after a crash."""
-    found: dict[int, Node] = {}
-    waiting: list[Node] = [root]
-    while waiting:  # Visits each node one time.
-        node = waiting.pop()
-        if id(node) in found:
-            continue
-        found[id(node)] = node
-        if isinstance(node, DirectoryNode):
-            waiting += [*node.visible.values(), *node.flushed.values()]
-            waiting += [it for names in node.pending for _, it in names if it is not None]
-    return list(found.values())
 
 
 def _file_outcomes(flushed: bytes, pending: list[FileChange], bound: Bound) -> Iterable[bytes]:
@@ -244,20 +188,6 @@ def _directory_outcomes(
         for index in selection:
             rename_in(entries, pending[index])
         yield entries
-
-
-def _build(node: Node, chosen: dict[int, Outcome]) -> DirectoryNode:
-    built = _built(node, chosen)
-    assert isinstance(built, DirectoryNode)
-    return built
-
-
-def _built(node: Node, chosen: dict[int, Outcome]) -> Node:
-    outcome = chosen.get(id(node))
-    if isinstance(node, FileNode):
-        return FileNode(outcome if isinstance(outcome, bytes) else node.flushed)
-    entries = outcome if isinstance(outcome, dict) else node.flushed
-    return DirectoryNode({name: _built(child, chosen) for name, child in entries.items()})
 
 
 def _shape(node: Node) -> object:
