@@ -14,6 +14,7 @@ from holdfast.core.controller.effects import (
     SendStateTo,
     StateConfirmed,
     StopReplica,
+    StoreSettings,
     WriteState,
 )
 from holdfast.core.controller.leader_election import LogEnd
@@ -134,6 +135,7 @@ __all__ = [
     "Settings",
     "StateConfirmed",
     "StopReplica",
+    "StoreSettings",
     "TruncateTo",
     "Truncation",
     "WakeFetch",
