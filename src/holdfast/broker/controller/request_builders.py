@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.metadata.store_nodes import BrokerNode
-from holdfast.core import FIRST_PARTITION_EPOCH
+from holdfast.core import DURING_DELETION, FIRST_PARTITION_EPOCH
 from holdfast.model import (
     BrokerEpoch,
     ErrorCode,
@@ -44,8 +44,6 @@ GET_REPLICA_LOG_INFO_VERSION: Final = 0
 SOME_PARTITIONS: Final = 1
 SOME_METADATA: Final = 1
 WHOLE_METADATA: Final = 2
-DURING_DELETION: Final = -2
-"""Leader and leader epoch of a partition whose topic is deleted."""
 LISTENER: Final = "PLAINTEXT"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.controller.broker_channel import Stop
-from holdfast.broker.controller.request_builders import DURING_DELETION, GoneTopic
+from holdfast.broker.controller.request_builders import GoneTopic
 from holdfast.broker.controller.topic_validation import (
     Assignment,
     AssignmentStart,
@@ -21,7 +21,7 @@ from holdfast.broker.controller.topic_validation import (
 from holdfast.broker.metadata.store_nodes import TopicNode, encode_config, encode_topic
 from holdfast.broker.settings import ConfigRefusedError, check_topic_configs
 from holdfast.coordination import Create, Delete, Operation, Set, paths
-from holdfast.core import WriteState
+from holdfast.core import DURING_DELETION, WriteState
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.topics import CreatableTopic, CreatePartitionsTopic
 

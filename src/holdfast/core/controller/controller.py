@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from holdfast.core.controller import reassignment_rules
-from holdfast.core.controller.broker_registry import Registration
+from holdfast.core.controller.broker_registry import Registration, is_current
 from holdfast.core.controller.effects import (
     AnswerAlter,
     Command,
@@ -130,10 +130,9 @@ class Controller:
         self, partition: TopicPartition, broker: BrokerId, broker_epoch: BrokerEpoch
     ) -> Commands:
         """A log failed: the broker counts as dead for this partition until it restarts."""
-        known = self.brokers.get(broker)
         failed = self._failed.get(partition, ())
         present = partition in self.partitions and broker not in failed
-        if not present or known is None or known.broker_epoch != broker_epoch:
+        if not present or not is_current(self.brokers, broker, broker_epoch):
             return ()
         self._failed[partition] = (*failed, broker)
         return self._look_at(partition)
@@ -150,10 +149,9 @@ class Controller:
 
         A request from an earlier broker epoch must not mark the present registration.
         """
-        known = self.brokers.get(broker)
-        if known is None or known.broker_epoch != broker_epoch:
+        if not is_current(self.brokers, broker, broker_epoch):
             return ()
-        self.brokers[broker] = known._replace(shutting_down=True)
+        self.brokers[broker] = self.brokers[broker]._replace(shutting_down=True)
         return in_order(self._move_away(partition, broker) for partition in self.partitions)
 
     def _move_away(self, partition: TopicPartition, broker: BrokerId) -> Commands:

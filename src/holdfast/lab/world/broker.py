@@ -195,7 +195,7 @@ class SimBroker(LeadingSide, FollowingSide):
 
     def _on_state(self, source: str, message: StateMessage) -> None:
         incarnation = self.incarnation
-        if message.broker_epoch != incarnation.broker_epoch:
+        if not incarnation.is_addressed(message.broker_epoch):
             error = ErrorCode.STALE_BROKER_EPOCH
         else:
             error = self._controller_refused(message.controller_epoch)

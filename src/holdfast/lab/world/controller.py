@@ -17,6 +17,7 @@ from holdfast.core import (
     StopReplica,
     StoreSettings,
     WriteState,
+    is_current,
 )
 from holdfast.lab.world.broker_parts import RETRY_MS
 from holdfast.lab.world.messages import (
@@ -64,8 +65,7 @@ class SimController:
         """Handle one message."""
         match envelope.payload:
             case AlterRequest(leader, broker_epoch, proposal):
-                known = self.core.brokers.get(leader)
-                if known is None or known.broker_epoch != broker_epoch:
+                if not is_current(self.core.brokers, leader, broker_epoch):
                     refused = AlterResponse(proposal, ErrorCode.STALE_BROKER_EPOCH, None)
                     self._send(envelope.source, refused)
                     return
