@@ -41,6 +41,7 @@ SMALL = (
     "answer-names-epoch",
     "maximal-isr",
     "eligible-leaders",
+    "eligible-cleared-first",
     "offline-on-io-error",
     "follower-read-bound",
     "consumer-epoch-check",

@@ -25,6 +25,9 @@ BOUNDS = {
     "sessions": Bounds(settled=1, records=0, slow_sessions=2, crashes=1, restarts=1, delays=1),
     "controllers": Bounds(settled=1, failovers=1, crashes=1, restarts=1, delays=1),
     "disconnected": Bounds(settled=1, partitions=1, elections=1, lags=1, delays=1),
+    "settings": Bounds(
+        records=1, lowerings=1, stops=1, restarts=1, failovers=1, slow_sessions=1, delays=1
+    ),
     "joining": Bounds(in_sync=2, late_joins=1, lags=1, elections=1, delays=1),
 }
 

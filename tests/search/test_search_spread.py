@@ -77,6 +77,7 @@ def numbers(found: Found) -> tuple[object, ...]:
         Bounds(replicas=2, stops=1, shutdowns=1),
         Bounds(replicas=2, settled=1, records=0, slow_sessions=1, crashes=1, restarts=1),
         Bounds(replicas=2, failovers=2, crashes=1, restarts=1),
+        Bounds(lowerings=1, stops=1, restarts=1),
         Bounds(replicas=2, partitions=1, elections=1),
         Bounds(replicas=2, in_sync=1, late_joins=1, lags=1, delays=1),
         Bounds(replicas=2, crashes=1, restarts=1, readers=1),

@@ -126,8 +126,28 @@ class Broker:
         self.listener = Listener(settings.listener_name, loop, requests, limits, self.links, log)
         self._control: ControlSocket | None = None
         if settings.control is not None:
-            faulty = [disk for disk in disks.values() if isinstance(disk, FaultyDisk)]
-            self._control = ControlSocket(ControlledBroker(self, faulty), settings.control, log)
+            self._control = ControlSocket(self._controlled(disks), settings.control, log)
+
+    def _controlled(self, disks: Disks) -> ControlledBroker:
+        return ControlledBroker(
+            id=self.id,
+            state=self._state,
+            endpoint=lambda: self.endpoint,
+            is_controller=lambda: self.controller is not None,
+            begin_stop=self.begin_stop,
+            incarnation=self.incarnation,
+            metadata=self.metadata,
+            store=self.store,
+            replicas=self.replicas,
+            links=self.links,
+            disks=[disk for disk in disks.values() if isinstance(disk, FaultyDisk)],
+            trace=self.trace,
+        )
+
+    def _state(self) -> str:
+        if self.is_stopping:
+            return "stopping"
+        return "running" if self.is_started else "starting"
 
     def _put_replication_together(self, settings: BrokerSettings) -> None:
         loop, clock, log, configs = self.loop, self.clock, self.log, self.configs

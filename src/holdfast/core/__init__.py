@@ -4,7 +4,12 @@ The core has no clock, socket, disk, random generator or logging. A driver (the 
 calls one method per event and carries out the effects that the method returns.
 """
 
-from holdfast.core.controller.broker_registry import BrokerIncarnation, CleanShutdown, Registration
+from holdfast.core.controller.broker_registry import (
+    BrokerIncarnation,
+    CleanShutdown,
+    Registration,
+    is_current,
+)
 from holdfast.core.controller.controller import Controller
 from holdfast.core.controller.effects import (
     AnswerAlter,
@@ -14,12 +19,14 @@ from holdfast.core.controller.effects import (
     SendStateTo,
     StateConfirmed,
     StopReplica,
+    StoreSettings,
     WriteState,
 )
 from holdfast.core.controller.leader_election import LogEnd
 from holdfast.core.fetch.session import NO_SESSION, Asked, FetchSession, Place, Reader
 from holdfast.core.fetch.sessions import LARGEST_SESSION_ID, FetchSessions
 from holdfast.core.replica.command_confirmation import (
+    DURING_DELETION,
     LOOK_PAUSE_MS,
     NO_CONTROLLER,
     ControllerFact,
@@ -28,9 +35,12 @@ from holdfast.core.replica.command_confirmation import (
     LookPace,
     PartitionFact,
     is_known,
+    is_late_stop,
     is_removed,
     judge_controller,
+    needs_settings,
     role_of,
+    state_age,
 )
 from holdfast.core.replica.effects import (
     Acknowledge,
@@ -52,6 +62,7 @@ from holdfast.core.replica.leader_epoch_cache import EpochCache
 from holdfast.core.replica.log_creation import FIRST_PARTITION_EPOCH, may_begin_empty
 from holdfast.core.replica.log_state import LogState
 from holdfast.core.replica.producer_state import ProducerStates, is_earlier
+from holdfast.core.replica.record_deletion import deletion_target, low_watermark
 from holdfast.core.replica.replica import Replica
 from holdfast.core.replica.roles import Offline
 from holdfast.core.replica.sequence_gap_guard import SequenceGapGuard
@@ -76,6 +87,7 @@ __all__ = [
     "ACKS_ALL",
     "ACKS_LEADER",
     "ACKS_NONE",
+    "DURING_DELETION",
     "FIRST_PARTITION_EPOCH",
     "LARGEST_SESSION_ID",
     "LOOK_PAUSE_MS",
@@ -134,17 +146,24 @@ __all__ = [
     "Settings",
     "StateConfirmed",
     "StopReplica",
+    "StoreSettings",
     "TruncateTo",
     "Truncation",
     "WakeFetch",
     "WriteEpoch",
     "WriteState",
+    "deletion_target",
     "guard_explanation",
     "guard_names",
+    "is_current",
     "is_earlier",
     "is_known",
+    "is_late_stop",
     "is_removed",
     "judge_controller",
+    "low_watermark",
     "may_begin_empty",
+    "needs_settings",
     "role_of",
+    "state_age",
 ]

@@ -136,6 +136,10 @@ class Guards:
         "The high watermark does not move below min.insync.replicas, and a replica that leaves the "
         "ISR then stays eligible (KIP-966)."
     )
+    eligible_cleared_first: bool = _guard(
+        "The eligible leader replicas are cleared before a lower min.insync.replicas takes effect "
+        "(KIP-966)."
+    )
     best_log_recovery: bool = _guard(
         "When every eligible replica restarted uncleanly, the best log leads (KIP-966)."
     )

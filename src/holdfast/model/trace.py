@@ -64,6 +64,9 @@ KINDS: Mapping[str, Kind] = {
         ("controller_epoch", "error"), "a broker refuses a command, e.g. of a former controller"
     ),
     "controller": Kind(("controller_epoch",), "a broker has become the controller"),
+    "settings-stored": Kind(
+        ("min_insync_replicas",), "the store has another min.insync.replicas of the topic"
+    ),
     "reassigned": Kind(("replicas", "adding", "removing"), "the assignment changed"),
     # The log of one replica.
     "appended": Kind(

@@ -37,6 +37,7 @@ class Bounds:
     restarts: int = _bound(0, "starts of a broker that is down")
     expiries: int = _bound(0, "sessions that end while their broker runs")
     elections: int = _bound(0, "elections that an operator asks for")
+    lowerings: int = _bound(0, "times that an operator lowers min.insync.replicas by one")
     failovers: int = _bound(0, "controllers that are replaced by another")
     partitions: int = _bound(
         0, "brokers disconnected from all others and the controller, for a time"

@@ -64,6 +64,9 @@ GUARDS: Mapping[str, Rung] = {
     ),
     "maximal-isr": Rung(Bounds(in_sync=2, delays=2)),
     "eligible-leaders": Rung(Bounds(settled=1, records=0, power_losses=1, restarts=1)),
+    "eligible-cleared-first": Rung(
+        Bounds(replicas=2, stops=1, crashes=1, restarts=1, lowerings=1), _TWO
+    ),
     "best-log-recovery": Rung(Bounds(replicas=2, power_losses=1, crashes=2, restarts=2), _TWO),
     "out-of-range-diverges": Rung(Bounds(settled=1, records=2, elections=1, delays=2)),
     "offline-on-io-error": Rung(Bounds(replicas=2, records=2, disk_errors=1)),

@@ -135,6 +135,13 @@ class Moves:
         self.space.spend(draft, _BOUND["elections"])
         self.space.run_control(draft, ("elect", action.broker))
 
+    def _lower(self, draft: Draft, _action: Action) -> None:
+        self.space.spend(draft, _BOUND["lowerings"])
+        self.space.run_control(draft, ("lower",))
+
+    def _answer(self, draft: Draft, _action: Action) -> None:
+        self.space.run_control(draft, ("answer",))
+
     def _failover(self, draft: Draft, _action: Action) -> None:
         space = self.space
         space.spend(draft, _BOUND["failovers"])
@@ -190,6 +197,8 @@ _DO = {
     "rejoin": Moves._rejoin,
     "expire": Moves._expire,
     "elect": Moves._elect,
+    "lower": Moves._lower,
+    "answer": Moves._answer,
     "failover": Moves._failover,
     "cut": Moves._disconnect,
     "heal": Moves._reconnect,

@@ -50,6 +50,7 @@ def end_faults(world: World) -> None:
     world.network.reconnect()
     world.held.clear()
     world.slow_sessions.clear()
+    world.release_settings()
     if not world.controller.alive:
         world.new_controller()
     for broker in world.brokers.values():

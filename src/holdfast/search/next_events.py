@@ -179,6 +179,10 @@ class Choices:
             for broker in control.isr:
                 if broker != control.leader and broker in control.sessions:
                     yield Action("elect", broker)
+        if control.awaits_settings:
+            yield Action("answer")
+        elif "lowerings" in now.may and control.minimum > 1:
+            yield Action("lower")
         if "failovers" in now.may:
             yield Action("failover")
         yield from self._partitions(now)

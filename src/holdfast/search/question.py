@@ -74,6 +74,8 @@ def opening_commands(question: Question) -> list[str]:
     commands = [" ".join(words)]
     if bounds.late_joins or (bounds.settled and bounds.in_sync):
         commands.extend(f"hold expansions {name}" for name in names)
+    if bounds.lowerings:
+        commands.append("hold settings")
     if bounds.settled:
         labels = " ".join(f"r{key}" for key in range(bounds.settled))
         in_sync = " ".join(names[: bounds.in_sync or None])

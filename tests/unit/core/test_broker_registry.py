@@ -11,8 +11,9 @@ from holdfast.core import (
     Guards,
     Judgement,
     Registration,
+    is_current,
 )
-from holdfast.model import BrokerEpoch, ControllerEpoch
+from holdfast.model import NO_BROKER_EPOCH, BrokerEpoch, ControllerEpoch
 from tests.unit.core.support import A, B
 
 
@@ -119,3 +120,18 @@ def test_a_made_up_epoch_is_not_kept() -> None:
     assert broker.judge_controller(B, epoch, is_newest=False) is Judgement.ASK_STORE
     assert broker.judge_controller(B, epoch, is_newest=True) is Judgement.REFUSE
     assert broker.judge_controller(A, ControllerEpoch(3), is_newest=False) is Judgement.OBEY
+
+
+def test_a_command_for_another_registration_is_not_for_us() -> None:
+    broker = broker_incarnation()
+    assert not broker.is_addressed(NO_BROKER_EPOCH), "it has none yet"
+    broker = registered(5)
+    found = [epoch for epoch in (-1, 4, 5, 6) if broker.is_addressed(BrokerEpoch(epoch))]
+    assert found == [5]
+
+
+def test_a_request_counts_only_from_the_present_registration() -> None:
+    brokers = {A: Registration(A, BrokerEpoch(5), BrokerEpoch(5))}
+    assert is_current(brokers, A, BrokerEpoch(5))
+    assert not is_current(brokers, A, BrokerEpoch(4))
+    assert not is_current(brokers, B, BrokerEpoch(5))

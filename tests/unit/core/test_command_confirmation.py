@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core import (
+    DURING_DELETION,
     LOOK_PAUSE_MS,
     NO_CONTROLLER,
     ControllerFact,
@@ -13,9 +14,12 @@ from holdfast.core import (
     LookPace,
     PartitionFact,
     is_known,
+    is_late_stop,
     is_removed,
     judge_controller,
+    needs_settings,
     role_of,
+    state_age,
 )
 from holdfast.model import (
     BrokerId,
@@ -139,3 +143,27 @@ def test_a_look_that_was_of_use_does_not_end_a_pause() -> None:
     pace.looked(1_000, [Found.CONTRADICTION])
     pace.looked(1_001, [Found.AS_COMMANDED])
     assert pace.wait_ms(1_001) == LOOK_PAUSE_MS - 1
+
+
+@pytest.mark.parametrize(
+    ("broker", "known", "needed"),
+    [(A, 2, True), (A, 3, False), (A, 4, False), (A, None, True), (B, 2, False), (B, None, True)],
+)
+def test_settings_are_read_before_a_leader_epoch_begins(
+    broker: BrokerId, known: int | None, needed: bool
+) -> None:
+    epoch = None if known is None else LeaderEpoch(known)
+    assert needs_settings(broker, state(leader_epoch=3), epoch) is needed
+
+
+@pytest.mark.parametrize(
+    ("leader_epoch", "late"),
+    [(2, True), (3, False), (4, False), (DURING_DELETION, False), (-1, False)],
+)
+def test_a_stop_of_an_earlier_epoch_is_late(leader_epoch: int, late: bool) -> None:
+    assert is_late_stop(LeaderEpoch(leader_epoch), LeaderEpoch(3)) is late
+
+
+def test_the_leader_epoch_orders_states_before_the_partition_epoch() -> None:
+    states = [state(4, 1), state(3, 8), state(3, 7)]
+    assert sorted(states, key=state_age) == states[::-1]

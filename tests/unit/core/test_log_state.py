@@ -157,6 +157,16 @@ def test_a_log_restarted_elsewhere_is_empty_there() -> None:
     assert held.epochs.latest_epoch == -1
 
 
+@pytest.mark.parametrize(
+    ("written_start", "end", "restarts"), [(2, 5, False), (2, 2, False), (2, 1, True), (1, 5, True)]
+)
+def test_a_log_that_begins_elsewhere_is_restarted(
+    written_start: int, end: int, restarts: bool
+) -> None:
+    held = log(9, start=2, high_watermark=7)
+    assert held.must_restart(Offset(written_start), Offset(end)) is restarts
+
+
 def test_copied_batches_carry_their_epochs() -> None:
     held = log(2, epochs=[(0, 0)])
     held.copied([batch(2, 2, 0), batch(4, 1, 3)])

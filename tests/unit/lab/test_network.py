@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.core import Settings
 from holdfast.lab.world.messages import Envelope, Payload, RegisterResponse, ShutdownRequest
 from holdfast.lab.world.network import Network
 from holdfast.lab.world.store import SimStore
@@ -92,7 +93,7 @@ def test_a_scheduler_sees_every_message() -> None:
 
 
 def test_each_registration_gets_a_higher_epoch() -> None:
-    store = SimStore()
+    store = SimStore(Settings())
     first = store.register(ONE, NO_BROKER_EPOCH)
     other = store.register(TWO, NO_BROKER_EPOCH)
     again = store.register(ONE, first.intact_since)
@@ -102,7 +103,7 @@ def test_each_registration_gets_a_higher_epoch() -> None:
 
 
 def test_a_session_ends_once() -> None:
-    store = SimStore()
+    store = SimStore(Settings())
     registration = store.register(ONE, NO_BROKER_EPOCH)
     assert store.expire(ONE) == registration
     assert store.expire(ONE) is None
@@ -110,7 +111,7 @@ def test_a_session_ends_once() -> None:
 
 
 def test_the_store_takes_a_write_only_over_the_version_it_has() -> None:
-    store = SimStore()
+    store = SimStore(Settings())
     epoch = store.next_controller()
     assert store.compare_and_set(PARTITION, STATE, PartitionEpoch(0), epoch)
     newer = STATE._replace(partition_epoch=PartitionEpoch(1), isr=(ONE,))
@@ -121,7 +122,7 @@ def test_the_store_takes_a_write_only_over_the_version_it_has() -> None:
 
 
 def test_the_store_refuses_a_former_controller() -> None:
-    store = SimStore()
+    store = SimStore(Settings())
     former = store.next_controller()
     assert store.next_controller() == ControllerEpoch(former + 1)
     assert not store.compare_and_set(PARTITION, STATE, PartitionEpoch(0), former)
@@ -181,3 +182,14 @@ def test_the_same_request_twice_is_handled_once() -> None:
     )
     world.settle()
     assert len(kinds(world, "fetched")) == 1
+
+
+def test_the_store_takes_settings_only_from_the_newest_controller() -> None:
+    store = SimStore(Settings())
+    lowered = Settings(min_insync_replicas=1, replica_lag_time_max_ms=1)
+    former = store.next_controller()
+    newest = store.next_controller()
+    assert not store.set_settings(lowered, former)
+    assert store.settings == Settings()
+    assert store.set_settings(lowered, newest)
+    assert store.settings == lowered

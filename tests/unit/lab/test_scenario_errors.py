@@ -231,3 +231,27 @@ def test_held_writes_and_held_messages_are_let_go() -> None:
     assert [event.numbers["leader"] for event in run.events if event.kind == "elected"] == [2]
     run = play(CLUSTER, "hold store", "release store", "elect B", "settle")
     assert [event.numbers["leader"] for event in run.events if event.kind == "elected"] == [2]
+
+
+def test_held_settings_wait_for_the_state_and_their_answer_for_a_command() -> None:
+    alone = ("stop B", "expire B", "alter min_insync_replicas=1")
+    assert stored_after(CLUSTER, "hold settings", *alone) == [1]
+    assert stored_after(CLUSTER, "hold store", *alone) == []
+    assert stored_after(CLUSTER, "hold store", *alone, "release store") == [1]
+
+
+def stored_after(*commands: str) -> list[int]:
+    events = play(*commands, min_insync_replicas="2").events
+    return [one.numbers["min_insync_replicas"] for one in events if one.kind == "settings-stored"]
+
+
+@pytest.mark.parametrize("minimum", ["0", "2", "3"])
+def test_the_lab_only_lowers_the_minimum(minimum: str) -> None:
+    with pytest.raises(ScenarioError, match="from 1 to 1"):
+        play(CLUSTER, f"alter min_insync_replicas={minimum}", min_insync_replicas="2")
+
+
+def test_one_change_of_settings_at_a_time() -> None:
+    change = "alter min_insync_replicas=1"
+    with pytest.raises(ScenarioError, match="in progress"):
+        play(CLUSTER, "hold settings", change, change, min_insync_replicas="2")

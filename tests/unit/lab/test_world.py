@@ -335,3 +335,37 @@ def test_the_controller_repeats_what_a_broker_has_not_confirmed() -> None:
     world.network.reconnect()
     world.advance(400, flowing=True)
     assert world.true_leader() is world.brokers["B"]
+
+
+def minimum_of(world: World, name: str) -> int:
+    return world.brokers[name].replica.log.settings.min_insync_replicas
+
+
+def test_brokers_hear_of_settings_from_the_store_now_or_when_they_register() -> None:
+    world = world_of("AB", min_insync_replicas=2)
+    crash(world, "B")
+    world.controller.alter_minimum(1)
+    world.pump()
+    assert minimum_of(world, "A") == 1
+    world.brokers["B"].start()
+    assert minimum_of(world, "B") == 2
+    world.pump()
+    assert minimum_of(world, "B") == 1
+
+
+def test_a_new_controller_decides_by_the_stored_settings() -> None:
+    world = world_of("AB", min_insync_replicas=2)
+    world.holds_settings = True
+    world.controller.alter_minimum(1)
+    world.new_controller()
+    world.release_settings()
+    assert world.controller.core.settings[world.partition].min_insync_replicas == 1
+
+
+def test_a_former_controller_cannot_store_settings() -> None:
+    world = world_of("AB", min_insync_replicas=2)
+    former = world.controller
+    world.new_controller()
+    former.alter_minimum(1)
+    assert not former.alive
+    assert world.store.settings.min_insync_replicas == 2

@@ -7,7 +7,7 @@ from functools import partial
 from holdfast.broker.apis.controller_relay import CurrentController
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.network.calls import Call
-from holdfast.core import ProposeIsr
+from holdfast.core import ProposeIsr, is_current
 from holdfast.model import (
     BrokerEpoch,
     BrokerId,
@@ -39,10 +39,10 @@ def handle(controller: CurrentController, call: Call) -> None:
 
 
 def _refusal(service: ControllerService, request: AlterPartitionRequest) -> ErrorCode:
-    known = service.core.brokers.get(BrokerId(request.broker_id))
-    if known is None or known.broker_epoch != request.broker_epoch:
-        return ErrorCode.STALE_BROKER_EPOCH
-    return ErrorCode.NONE
+    broker, epoch = BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch)
+    if is_current(service.core.brokers, broker, epoch):
+        return ErrorCode.NONE
+    return ErrorCode.STALE_BROKER_EPOCH
 
 
 class _Alteration:

@@ -7,6 +7,7 @@ from typing import Final
 from holdfast.broker.apis.controller_relay import ControllerRelay
 from holdfast.broker.controller.service import ControllerService
 from holdfast.broker.network.calls import Call
+from holdfast.core import is_current
 from holdfast.model import BrokerEpoch, BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (
     ControlledShutdownRequest,
@@ -26,13 +27,13 @@ def handle(relay: ControllerRelay, call: Call) -> None:
 
     async def work(service: ControllerService) -> ControlledShutdownResponse:
         leaving = BrokerId(request.broker_id)
-        known = service.core.brokers.get(leaving)
-        if known is None:
+        epoch = BrokerEpoch(request.broker_epoch)
+        if leaving not in service.core.brokers:
             return refuse(ErrorCode.BROKER_ID_NOT_REGISTERED, "")
         # Versions 0 and 1 name no broker epoch: Holdfast does not send them, and refuses them.
-        if BrokerEpoch(request.broker_epoch) != known.broker_epoch:
+        if not is_current(service.core.brokers, leaving, epoch):
             return refuse(ErrorCode.STALE_BROKER_EPOCH, "")
-        service.run(service.core.shutdown_asked(leaving, known.broker_epoch))
+        service.run(service.core.shutdown_asked(leaving, epoch))
         hosted = [
             one for one, state in service.core.partitions.items() if leaving in state.replicas
         ]

@@ -11,8 +11,8 @@ from holdfast.broker.network.calls import Call
 from holdfast.broker.replication.partition import Partition
 from holdfast.broker.replication.replicas import Replicas
 from holdfast.broker.tasks import RequestTasks
-from holdfast.core import Leader
-from holdfast.model import ErrorCode
+from holdfast.core import Leader, deletion_target, low_watermark
+from holdfast.model import BrokerId, ErrorCode
 from holdfast.protocol.messages.offsets import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -22,9 +22,7 @@ from holdfast.protocol.messages.offsets import (
 )
 from holdfast.storage import LogOfflineError
 
-UP_TO_HIGH_WATERMARK: Final = -1
 LOOK_AGAIN_S: Final = 0.01
-UNHEARD: Final = -1
 
 
 def handle(
@@ -71,16 +69,11 @@ def _begin(
     partition: Partition, asked: DeleteRecordsPartition, result: DeleteRecordsPartitionResult
 ) -> int:
     """Move our own log start; returns the target offset."""
-    if not partition.presumes_leadership:
-        result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return 0
-    if not partition.log.settings.is_deleted:
+    if partition.presumes_leadership and not partition.log.settings.is_deleted:
         result.error_code = ErrorCode.POLICY_VIOLATION
         return 0
-    high_watermark = partition.replica.log.high_watermark
-    target = high_watermark if asked.offset == UP_TO_HIGH_WATERMARK else asked.offset
-    if not 0 <= target <= high_watermark:
-        result.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+    result.error_code, target = deletion_target(partition.replica, asked.offset)
+    if result.error_code:
         return 0
     try:
         partition.advance_start_to(target)
@@ -95,13 +88,12 @@ def _is_done(result: DeleteRecordsPartitionResult, partition: Partition, target:
     if not isinstance(role, Leader):
         result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         return True
-    # An in-sync follower that has not fetched from us may still have the records.
-    starts = dict.fromkeys(role.insync.isr, UNHEARD)
+    starts: dict[BrokerId, int] = {partition.replica.broker: partition.log.log_start_offset}
     for session, reader in partition.sessions.items():
-        if session.follower in starts:
+        if session.follower is not None:
             starts[session.follower] = reader.log_start_offset
-    starts[partition.replica.broker] = partition.log.log_start_offset
-    if min(starts.values()) < target:
+    reached = low_watermark(role, starts)
+    if reached < target:
         return False
-    result.low_watermark = min(starts.values())
+    result.low_watermark = reached
     return True

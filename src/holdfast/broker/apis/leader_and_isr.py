@@ -16,7 +16,7 @@ from holdfast.broker.network.peer_set import Peers
 from holdfast.broker.replication.replicas import PartitionAssignment, Replicas
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import Store
-from holdfast.core import Found, PartitionFact, is_known, role_of
+from holdfast.core import Found, PartitionFact, is_known, needs_settings, role_of
 from holdfast.model import (
     NO_BROKER,
     BrokerId,
@@ -99,9 +99,7 @@ class _Roles:
     async def carry_out(self, facts: Facts) -> Found:
         """Apply the roles that the store confirms.
 
-        The settings are read before a leader epoch begins: a leader with a lower
-        min.insync.replicas than the controller's would commit records that the controller assumes
-        are not committed.
+        The settings are read before a leader epoch begins; see `needs_settings`.
         """
         parts = self._parts
         roles = self._confirmed(facts)
@@ -175,10 +173,8 @@ def _own(parts: RoleParts, assignment: PartitionAssignment) -> PartitionFact | N
 
 def _is_fresh(replicas: Replicas, assignment: PartitionAssignment) -> bool:
     partition = replicas.find(assignment.topic_id, assignment.name.partition)
-    if partition is None:
-        return True
-    leads = assignment.state.leader == replicas.broker
-    return leads and assignment.state.leader_epoch > partition.replica.leader_epoch
+    known = None if partition is None else partition.replica.leader_epoch
+    return needs_settings(replicas.broker, assignment.state, known)
 
 
 async def _find_leaders(

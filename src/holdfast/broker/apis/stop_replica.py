@@ -8,10 +8,9 @@ from holdfast.broker.metadata.controller_fencing import PART, Commands
 from holdfast.broker.metadata.store_facts import Facts
 from holdfast.broker.network.calls import Call
 from holdfast.broker.replication.replicas import Replicas
-from holdfast.core import Found, PartitionFact, is_removed
-from holdfast.model import NO_EPOCH, ErrorCode, TopicPartition
+from holdfast.core import Found, PartitionFact, is_late_stop, is_removed
+from holdfast.model import NO_EPOCH, ErrorCode, LeaderEpoch, TopicPartition
 from holdfast.protocol.messages.control import (
-    DURING_DELETION,
     StopReplicaPartitionError,
     StopReplicaPartitionState,
     StopReplicaRequest,
@@ -83,8 +82,7 @@ def _stop(
         return ErrorCode.NONE
     partition = replicas.partitions.get(name)
     known = NO_EPOCH if partition is None else partition.replica.leader_epoch
-    is_final = command.leader_epoch in (DURING_DELETION, NO_EPOCH)
-    is_late = not is_final and command.leader_epoch < known
+    is_late = is_late_stop(LeaderEpoch(command.leader_epoch), known)
     if is_late or not is_removed(replicas.broker, replicas.topic_id(name), fact):
         return ErrorCode.FENCED_LEADER_EPOCH
     try:

@@ -26,10 +26,9 @@ from holdfast.broker.network.peer_set import Peers
 from holdfast.broker.replication.replicas import Replicas
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.coordination import Store
-from holdfast.core import Found, PartitionFact
+from holdfast.core import DURING_DELETION, Found, PartitionFact, state_age
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol.messages.control import (
-    DURING_DELETION,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataResponse,
@@ -167,7 +166,7 @@ class _PartitionUpdates:
             return
         partition = self._parts.replicas.find(topic_id, name.partition)
         state = None if partition is None else partition.state
-        if state is not None and (state.leader_epoch, state.partition_epoch) >= age:
+        if state is not None and state_age(state) >= age:
             self._own[name] = PartitionFact(topic_id, state)
         else:
             self.unsure[name] = None
@@ -215,10 +214,7 @@ class _PartitionUpdates:
             state = fact.state
             if fact.topic_id != topic_id or state is None:
                 return True
-            if (state.leader_epoch, state.partition_epoch) < (
-                command.leader_epoch,
-                command.zk_version,
-            ):
+            if state_age(state) < (command.leader_epoch, command.zk_version):
                 return True
         return False
 

@@ -1,8 +1,13 @@
-"""Changes of settings: checked, written to the store, and only then visible to brokers."""
+"""Changes of settings: checked, written to the store, and only then visible to brokers.
+
+The core decides when a topic's settings may be written (`core.controller.settings_changes`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +24,7 @@ from holdfast.broker.settings import (
 )
 from holdfast.coordination import Create, Operation, Set, paths
 from holdfast.core import Settings
-from holdfast.core.controller.leader_election import drop_needless_eligible
-from holdfast.model import ErrorCode, TopicPartition
+from holdfast.model import ErrorCode
 
 if TYPE_CHECKING:
     from holdfast.broker.controller.service import ControllerService
@@ -43,17 +47,17 @@ async def alter_topic_configs(
         raise RefusedError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
         )
-    own = service.topic_configs.get(name, {})
-    configs = TopicConfigs(own, service.host.configs.layers)
-    changed = alter_topic(configs, asked(own))
-    if validate_only or changed == own:
-        return
-    settings = {name: service.core_settings(name, changed)}
-    await _lower_first(service, settings)
-    await _write(service, paths.topic_config(name), changed)
-    if name in service.topics:
-        service.topic_configs[name] = changed
-        _apply(service, settings)
+    async with service.config_changes:
+        own = service.topic_configs.get(name, {})
+        configs = TopicConfigs(own, service.host.configs.layers)
+        changed = alter_topic(configs, asked(own))
+        if validate_only or changed == own:
+            return
+        settings = {name: service.core_settings(name, changed)}
+        async with _in_order(service, settings):
+            await _write(service, paths.topic_config(name), changed)
+            if name in service.topics:
+                service.topic_configs[name] = changed
 
 
 async def alter_broker_configs(
@@ -64,14 +68,24 @@ async def alter_broker_configs(
         raise RefusedError(
             ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}"
         )
-    layers = service.host.configs.layers
-    path = paths.broker_config(int(name) if name else ALL_BROKERS)
-    node = await service.host.store.get(path)
-    own = decode_config(path, node.data) if node is not None else {}
-    if not name:
-        after = alter_cluster(replace(layers, cluster=own), asked(own))
-        await _alter_all(service, path, after, validate_only=validate_only)
-        return
+    async with service.config_changes:
+        layers = service.host.configs.layers
+        path = paths.broker_config(int(name) if name else ALL_BROKERS)
+        node = await service.host.store.get(path)
+        own = decode_config(path, node.data) if node is not None else {}
+        if name:
+            await _alter_one(
+                service, path, replace(layers, broker=own), asked, validate_only=validate_only
+            )
+        else:
+            after = alter_cluster(replace(layers, cluster=own), asked(own))
+            await _alter_all(service, path, after, validate_only=validate_only)
+
+
+async def _alter_one(
+    service: ControllerService, path: str, layers: Layers, asked: Asked, *, validate_only: bool
+) -> None:
+    own = dict(layers.broker)
     alterations = asked(own)
     if any(one.name == _MINIMUM for one in alterations):
         # The eligible leader replicas of the whole cluster depend on it.
@@ -79,7 +93,7 @@ async def alter_broker_configs(
             ErrorCode.INVALID_CONFIG,
             f"Broker-level {_MINIMUM} cannot be altered while ELR is enabled.",
         )
-    changed = dict(alter_broker(replace(layers, broker=own), alterations).broker)
+    changed = dict(alter_broker(layers, alterations).broker)
     if not validate_only and changed != own:
         await _write(service, path, changed)
 
@@ -90,9 +104,8 @@ async def _alter_all(
     if validate_only:
         return
     settings = {name: service.core_settings(name, layers=layers) for name in service.topics}
-    await _lower_first(service, settings)
-    await _write(service, path, dict(layers.cluster))
-    _apply(service, settings)
+    async with _in_order(service, settings):
+        await _write(service, path, dict(layers.cluster))
 
 
 async def _write(service: ControllerService, path: str, configs: dict[str, str]) -> None:
@@ -102,39 +115,16 @@ async def _write(service: ControllerService, path: str, configs: dict[str, str])
     await service.writer.write(operation, Set(paths.CONFIG_CHANGES, CHANGED))
 
 
-def _partitions(service: ControllerService, topics: dict[str, Settings]) -> list[TopicPartition]:
-    return [one for one in service.core.partitions if one.topic in topics]
-
-
-async def _lower_first(service: ControllerService, settings: dict[str, Settings]) -> None:
-    """Clear the eligible leader replicas before a leader may commit with fewer replicas.
-
-    The core uses a lower minimum from now on, everything else only when the store has it.
-    """
-    lowered = {
-        partition: replace(now, min_insync_replicas=settings[partition.topic].min_insync_replicas)
-        for partition in _partitions(service, settings)
-        if settings[partition.topic].min_insync_replicas
-        < (now := service.core.settings[partition]).min_insync_replicas
-    }
-    for partition, interim in lowered.items():
-        service.run(service.core.settings_changed(partition, interim))
-
-    def is_agreed() -> bool:
-        return all(_is_agreed(service, one, interim) for one, interim in lowered.items())
-
-    if not await service.conditions.until(is_agreed, AGREE_S) or service.is_over:
-        raise RefusedError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
-
-
-def _is_agreed(service: ControllerService, partition: TopicPartition, interim: Settings) -> bool:
-    state = service.core.partitions.get(partition)
-    if state is None:
-        return True
-    is_pending = service.core.is_pending(partition)
-    return not is_pending and drop_needless_eligible(state, interim) == state
-
-
-def _apply(service: ControllerService, settings: dict[str, Settings]) -> None:
-    for partition in _partitions(service, settings):
-        service.run(service.core.settings_changed(partition, settings[partition.topic]))
+@asynccontextmanager
+async def _in_order(service: ControllerService, topics: dict[str, Settings]) -> AsyncIterator[None]:
+    """Let the caller write the settings of topics when the core demands it."""
+    may_write = asyncio.Event()
+    service.run(service.core.alter_settings(topics, may_write.set))
+    try:
+        if not await service.conditions.until(may_write.is_set, AGREE_S) or service.is_over:
+            raise RefusedError(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
+        yield
+    except BaseException:
+        service.core.settings_abandoned()
+        raise
+    service.run(service.core.settings_stored())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.broker.metadata.store_nodes import BrokerNode
-from holdfast.core import FIRST_PARTITION_EPOCH
+from holdfast.core import DURING_DELETION, FIRST_PARTITION_EPOCH
 from holdfast.model import (
     BrokerEpoch,
     ErrorCode,
@@ -15,7 +15,6 @@ from holdfast.model import (
     TopicPartition,
 )
 from holdfast.protocol.messages.control import (
-    DURING_DELETION,
     GetReplicaLogInfoRequest,
     GetReplicaLogInfoTopicPartitions,
     LeaderAndIsrLiveLeader,

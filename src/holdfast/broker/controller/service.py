@@ -8,6 +8,7 @@ after that the service writes and sends nothing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
@@ -34,6 +35,7 @@ from holdfast.core import (
     Settings,
     StateConfirmed,
     StopReplica,
+    StoreSettings,
     WriteState,
 )
 from holdfast.model import (
@@ -90,6 +92,8 @@ class ControllerService:
         self._failures = FailureReader(self)
         self._rebalancer = Rebalancer(self)
         self._is_flushing = False
+        self.config_changes = asyncio.Lock()
+        """Held while a change of settings is in progress."""
 
     # Start and end.
 
@@ -243,7 +247,7 @@ class ControllerService:
         for channel in tuple(self.channels.values()):
             channel.flush()
 
-    def _run(self, command: Command) -> None:
+    def _run(self, command: Command) -> None:  # noqa: C901  # one flat case per command
         match command:
             case WriteState():
                 self.states.write(command)
@@ -262,6 +266,10 @@ class ControllerService:
             case AskLogEnd(broker, partition, leader_epoch):
                 if broker in self.channels:
                     self.channels[broker].ask(partition, leader_epoch)
+            case StoreSettings(waiter):
+                assert callable(waiter)
+                waiter()
+                self.conditions.changed()
 
     def _confirmed(self, confirmed: StateConfirmed) -> None:
         before, after = confirmed.before, confirmed.after

@@ -22,9 +22,8 @@ from holdfast.broker.errors import RefusedError
 from holdfast.broker.metadata.store_nodes import TopicNode, encode_config, encode_topic
 from holdfast.broker.settings import check_topic_configs
 from holdfast.coordination import Create, Delete, Operation, Set, paths
-from holdfast.core import WriteState
+from holdfast.core import DURING_DELETION, WriteState
 from holdfast.model import BrokerId, ErrorCode, TopicPartition
-from holdfast.protocol.messages.control import DURING_DELETION
 from holdfast.protocol.messages.topics import CreatableTopic, CreatePartitionsTopic
 
 if TYPE_CHECKING:

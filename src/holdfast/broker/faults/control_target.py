@@ -2,70 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from holdfast.broker.faults.faulty_disk import FaultyDisk
 from holdfast.broker.faults.link_faults import Links
-from holdfast.core import Follower, Leader
+from holdfast.broker.metadata.metadata_cache import Metadata
+from holdfast.broker.replication.replicas import Replicas
+from holdfast.broker.settings.listeners import Endpoint
+from holdfast.broker.trace_events import BrokerTrace
+from holdfast.coordination import Store
+from holdfast.core import BrokerIncarnation, Follower, Leader
+from holdfast.model import BrokerId
 
 if TYPE_CHECKING:
-    from holdfast.broker.node import Broker
     from holdfast.broker.replication.partition import Partition
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlledBroker:
-    """A broker that the control socket can operate."""
+    """The parts of a broker that the control socket can show or operate."""
 
-    def __init__(self, broker: Broker, disks: Sequence[FaultyDisk]) -> None:
-        self._broker = broker
-        self.disks = disks
-
-    @property
-    def links(self) -> Links:
-        return self._broker.links
+    id: BrokerId
+    state: Callable[[], str]
+    endpoint: Callable[[], Endpoint]
+    is_controller: Callable[[], bool]
+    begin_stop: Callable[[], None]
+    incarnation: BrokerIncarnation
+    metadata: Metadata
+    store: Store
+    replicas: Replicas
+    links: Links
+    disks: Sequence[FaultyDisk]
+    trace: BrokerTrace | None
 
     def status(self) -> dict[str, Any]:
-        broker = self._broker
+        endpoint = self.endpoint()
         return {
-            "id": broker.id,
-            "state": self._state(),
-            "epoch": broker.incarnation.broker_epoch,
-            "host": broker.endpoint.host,
-            "port": broker.endpoint.port,
-            "cluster": broker.metadata.cluster_id,
-            "controller": broker.metadata.controller,
-            "is_controller": broker.controller is not None,
-            "store": broker.store.state.value,
+            "id": self.id,
+            "state": self.state(),
+            "epoch": self.incarnation.broker_epoch,
+            "host": endpoint.host,
+            "port": endpoint.port,
+            "cluster": self.metadata.cluster_id,
+            "controller": self.metadata.controller,
+            "is_controller": self.is_controller(),
+            "store": self.store.state.value,
             "partitions": {
                 str(name): _partition_status(partition)
-                for name, partition in broker.replicas.partitions.items()
+                for name, partition in self.replicas.partitions.items()
             },
         }
 
-    def _state(self) -> str:
-        if self._broker.is_stopping:
-            return "stopping"
-        return "running" if self._broker.is_started else "starting"
-
     def disconnect_store(self) -> None:
-        self._broker.store.disconnect()
+        self.store.disconnect()
 
     def reconnect_store(self) -> None:
-        self._broker.store.reconnect()
+        self.store.reconnect()
 
     async def expire_session(self) -> None:
-        await self._broker.store.expire()
+        await self.store.expire()
 
     def flush(self) -> None:
-        self._broker.replicas.flush_all()
+        self.replicas.flush_all()
 
     def flush_trace(self) -> None:
-        if self._broker.trace is not None:
-            self._broker.trace.flush()
-
-    def begin_stop(self) -> None:
-        self._broker.begin_stop()
+        if self.trace is not None:
+            self.trace.flush()
 
 
 def _partition_status(partition: Partition) -> dict[str, Any]:

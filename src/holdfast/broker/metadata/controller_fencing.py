@@ -32,7 +32,7 @@ from holdfast.broker.network.connection import Connection
 from holdfast.broker.tasks import RequestTasks
 from holdfast.coordination import Store, StoreError
 from holdfast.core import BrokerIncarnation, Found, Judgement, LookPace
-from holdfast.model import BrokerId, ControllerEpoch, ErrorCode, TopicPartition
+from holdfast.model import BrokerEpoch, BrokerId, ControllerEpoch, ErrorCode, TopicPartition
 from holdfast.protocol import Response
 from holdfast.protocol.messages.control import (
     LeaderAndIsrRequest,
@@ -247,8 +247,8 @@ class Commands:
         self._judge(command, is_newest=True)
 
     def _judge(self, command: Command, *, is_newest: bool) -> Judgement:
-        incarnation, epoch = self._registration.incarnation, command.broker_epoch
-        if self._registration.is_leaving or epoch < 0 or epoch != incarnation.broker_epoch:
+        incarnation, epoch = self._registration.incarnation, BrokerEpoch(command.broker_epoch)
+        if self._registration.is_leaving or not incarnation.is_addressed(epoch):
             raise CommandRefusedError(ErrorCode.STALE_BROKER_EPOCH)
         judgement = incarnation.judge_controller(
             BrokerId(command.controller_id),

@@ -31,6 +31,7 @@ from holdfast.core import (
     TruncateTo,
     WakeFetch,
     WriteEpoch,
+    state_age,
 )
 from holdfast.model import (
     NO_BROKER,
@@ -255,11 +256,7 @@ class Partition:
 
     def _know(self, state: PartitionState) -> None:
         """Keep the newest: a repeated command may carry an older state."""
-        known = self.state
-        if known is None or (state.leader_epoch, state.partition_epoch) >= (
-            known.leader_epoch,
-            known.partition_epoch,
-        ):
+        if self.state is None or state_age(state) >= state_age(self.state):
             self.state = state
 
     def failed(self, error: LogOfflineError) -> None:
@@ -347,9 +344,7 @@ class Partition:
         wall_ms = self.host.clock.wall_ms()
         numbers = self.replica.log
         try:
-            if numbers.log_start_offset > self.log.log_start_offset or (
-                truncation.end_offset < self.log.log_start_offset
-            ):
+            if numbers.must_restart(self.log.log_start_offset, truncation.end_offset):
                 self.log.restart_at(truncation.end_offset, wall_ms)
             else:
                 end = self.log.truncate_to(truncation.end_offset, wall_ms)

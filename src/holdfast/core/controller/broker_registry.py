@@ -8,6 +8,7 @@ two cannot be distinguished, and unflushed records may be gone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from holdfast.core.replica.command_confirmation import (
@@ -31,6 +32,14 @@ class Registration(NamedTuple):
     def is_intact(self, member_epoch: BrokerEpoch) -> bool:
         """Whether the broker still holds the records that it held in this epoch."""
         return member_epoch != NO_BROKER_EPOCH and self.intact_since <= member_epoch
+
+
+def is_current(
+    brokers: Mapping[BrokerId, Registration], broker: BrokerId, broker_epoch: BrokerEpoch
+) -> bool:
+    """Whether a request comes from a broker's present registration, not from an earlier one."""
+    known = brokers.get(broker)
+    return known is not None and known.broker_epoch == broker_epoch
 
 
 class CleanShutdown(NamedTuple):
@@ -83,6 +92,10 @@ class BrokerIncarnation:
         """The store names this controller. An answer older than the known one is ignored."""
         if fact.epoch >= self.controller.epoch:
             self.controller = fact
+
+    def is_addressed(self, broker_epoch: BrokerEpoch) -> bool:
+        """Whether a command with this broker epoch was sent to our present registration."""
+        return broker_epoch != NO_BROKER_EPOCH and broker_epoch == self.broker_epoch
 
     def judge_controller(
         self, broker: BrokerId, epoch: ControllerEpoch, *, is_newest: bool

@@ -11,25 +11,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from holdfast.core.controller import reassignment_rules
-from holdfast.core.controller.broker_registry import Registration
+from holdfast.core.controller.broker_registry import Registration, is_current
 from holdfast.core.controller.effects import (
     AnswerAlter,
-    AskLogEnd,
     Command,
     Commands,
     SendStateTo,
     StateConfirmed,
     StopReplica,
     WriteState,
+    in_order,
 )
 from holdfast.core.controller.isr_change_rules import Alter, Pending, judge
 from holdfast.core.controller.leader_election import (
     Brokers,
     Choice,
     LogEnd,
+    adjusted,
     asked_leader,
     best_log,
-    choose_leader,
     drop_needless_eligible,
     first_state,
     lead_by,
@@ -38,10 +38,10 @@ from holdfast.core.controller.leader_election import (
     moved_away,
     next_version,
     recovery_candidates,
-    settle_members,
     with_isr,
-    without_leader,
 )
+from holdfast.core.controller.log_end_questions import LogEndQuestions
+from holdfast.core.controller.settings_changes import SettingsChange
 from holdfast.core.replica.effects import ProposeIsr
 from holdfast.core.rules import SAFE_RULES, CommitRule, Rules, Settings
 from holdfast.model import (
@@ -61,7 +61,6 @@ class Controller:
     """The decisions of one controller in its controller epoch."""
 
     __slots__ = (
-        "_asked",
         "_failed",
         "_leaving",
         "_pending",
@@ -69,9 +68,11 @@ class Controller:
         "_settings",
         "brokers",
         "controller_epoch",
+        "log_ends",
         "partitions",
         "rules",
         "settings",
+        "settings_change",
     )
 
     brokers: dict[BrokerId, Registration]
@@ -95,14 +96,14 @@ class Controller:
         self._pending: dict[TopicPartition, Pending] = {}
         self._queued: dict[TopicPartition, list[Alter]] = {}
         self._leaving: dict[TopicPartition, list[BrokerId]] = {}
-        self._asked: dict[TopicPartition, dict[BrokerId, LogEnd | None]] = {}
+        self.log_ends = LogEndQuestions()
         self._failed: dict[TopicPartition, tuple[BrokerId, ...]] = {}
         self._settings: dict[TopicPartition, Settings] = {}
+        self.settings_change: SettingsChange | None = None
 
     def start(self) -> Commands:
         """Take over: send the stored state to every replica, then make the missing decisions."""
-        looked = [self._look_and_send(partition) for partition in self.partitions]
-        return tuple(command for commands in looked for command in commands)
+        return in_order(self._look_and_send(partition) for partition in self.partitions)
 
     # Brokers.
 
@@ -112,12 +113,8 @@ class Controller:
         self.brokers[broker] = registration
         for partition, failed in self._failed.items():
             self._failed[partition] = tuple(one for one in failed if one != broker)
-        # Its log may have lost its end since it answered: ask that round of candidates again.
-        self._asked = {one: ends for one, ends in self._asked.items() if broker not in ends}
-        commands: list[Command] = []
-        for partition in self.partitions:
-            commands.extend(self._look_and_send(partition, broker))
-        return tuple(commands)
+        self.log_ends.restarted(broker)
+        return in_order(self._look_and_send(partition, broker) for partition in self.partitions)
 
     def broker_lost(
         self, broker: BrokerId, broker_epoch: BrokerEpoch = NO_BROKER_EPOCH
@@ -127,16 +124,15 @@ class Controller:
         if known is None or broker_epoch not in (NO_BROKER_EPOCH, known.broker_epoch):
             return ()
         del self.brokers[broker]
-        return self._look_at_all()
+        return in_order(self._look_at(partition) for partition in self.partitions)
 
     def replica_failed(
         self, partition: TopicPartition, broker: BrokerId, broker_epoch: BrokerEpoch
     ) -> Commands:
         """A log failed: the broker counts as dead for this partition until it restarts."""
-        known = self.brokers.get(broker)
         failed = self._failed.get(partition, ())
         present = partition in self.partitions and broker not in failed
-        if not present or known is None or known.broker_epoch != broker_epoch:
+        if not present or not is_current(self.brokers, broker, broker_epoch):
             return ()
         self._failed[partition] = (*failed, broker)
         return self._look_at(partition)
@@ -153,21 +149,17 @@ class Controller:
 
         A request from an earlier broker epoch must not mark the present registration.
         """
-        known = self.brokers.get(broker)
-        if known is None or known.broker_epoch != broker_epoch:
+        if not is_current(self.brokers, broker, broker_epoch):
             return ()
-        self.brokers[broker] = known._replace(shutting_down=True)
-        moves = [self._move_away(partition, broker) for partition in self.partitions]
-        return tuple(command for commands in moves for command in commands)
+        self.brokers[broker] = self.brokers[broker]._replace(shutting_down=True)
+        return in_order(self._move_away(partition, broker) for partition in self.partitions)
 
     def _move_away(self, partition: TopicPartition, broker: BrokerId) -> Commands:
         if partition in self._pending:
             self._leaving.setdefault(partition, []).append(broker)
             return ()
         state, settings = self.partitions[partition], self.settings[partition]
-        moved = None
-        if broker in state.isr:
-            moved = moved_away(state, broker, self.fit(partition), settings, self.rules)
+        moved = moved_away(state, broker, self.fit(partition), settings, self.rules)
         return self._write(partition, *moved) if moved else ()
 
     # Partitions.
@@ -176,6 +168,8 @@ class Controller:
         self, partition: TopicPartition, replicas: tuple[BrokerId, ...], settings: Settings
     ) -> Commands:
         """A new partition: its live replicas are in sync, the first of them leads."""
+        if self.settings_change is not None:
+            settings = self.settings_change.interim(partition, settings)
         self.settings[partition] = settings
         state = first_state(replicas, self.brokers, settings, self.rules)
         self.partitions[partition] = PartitionState(replicas, (), leader_epoch=LeaderEpoch(-1))
@@ -186,30 +180,12 @@ class Controller:
         pending = self._pending.pop(partition, None)
         waiters = list(pending.answers) if pending else []
         waiters += [one.waiter for one in self._queued.pop(partition, ())]
-        for table in (self.partitions, self.settings, self._leaving, self._asked, self._failed):
+        for table in (self.partitions, self.settings, self._settings, self._leaving, self._failed):
             table.pop(partition, None)
-        self._settings.pop(partition, None)
+        self.log_ends.forget(partition)
         gone = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return tuple(AnswerAlter(one, gone, None) for one in waiters)
-
-    def settings_changed(self, partition: TopicPartition, settings: Settings) -> Commands:
-        """Decide by these settings from now on.
-
-        With a lower min.insync.replicas, the high watermark may move without the eligible leaders,
-        so they stop being eligible. Brokers must not receive the new value before the store has
-        confirmed that. A higher value begins with a new leader epoch: in the old epoch the leader
-        may still commit by the lower minimum, and a replica that leaves the ISR is not eligible.
-        """
-        if partition in self._pending:
-            self._settings[partition] = settings
-            return ()
-        was, self.settings[partition] = self.settings[partition], settings
-        state, fit = self.partitions[partition], self.fit(partition)
-        is_raised = minimum_isr(state, settings) > minimum_isr(state, was)
-        if is_raised and leads_on(state, fit) and state.leader in state.isr:
-            led = lead_by(state, Choice(state.leader, "settings"), fit, settings, self.rules)
-            return self._write(partition, led, "settings")
-        return self._look_at(partition)
+        answers = (AnswerAlter(one, gone, None) for one in waiters)
+        return (*answers, *self._maybe_store_settings(partition))
 
     def is_pending(self, partition: TopicPartition) -> bool:
         """Whether a write to the store is in flight."""
@@ -262,13 +238,62 @@ class Controller:
         settings = self.settings[partition]
         return reassignment_rules.maybe_complete(state, self.fit(partition), settings, self.rules)
 
-    # Checking a partition again.
+    # Settings.
 
-    def _look_at_all(self) -> Commands:
-        commands: list[Command] = []
-        for partition in tuple(self.partitions):
-            commands.extend(self._look_at(partition))
-        return tuple(commands)
+    def alter_settings(self, topics: Mapping[str, Settings], waiter: object) -> Commands:
+        """Begin to change the settings of topics, one change at a time; see `settings_changes`.
+
+        `StoreSettings` follows, now or after the store has confirmed other writes.
+        """
+        assert self.settings_change is None, "a change of settings is in progress"
+        self.settings_change = change = SettingsChange(topics, waiter)
+        is_clearing = self.rules.guards.eligible_cleared_first
+        lowered = change.begin({**self.settings, **self._settings}) if is_clearing else {}
+        commands = in_order(self.settings_changed(*one) for one in lowered.items())
+        return (*commands, *self._maybe_store_settings(*lowered))
+
+    def _maybe_store_settings(self, *partitions: TopicPartition) -> Commands:
+        """Let the driver write the settings if these partitions were the last to be cleared."""
+        if self.settings_change is None:
+            return ()
+        return self.settings_change.cleared(one for one in partitions if self._is_cleared(one))
+
+    def _is_cleared(self, partition: TopicPartition) -> bool:
+        """Whether the store has no eligible leaders that the decided settings do not allow."""
+        state = self.partitions.get(partition)
+        if state is None or partition in self._pending:
+            return state is None
+        return drop_needless_eligible(state, self.settings[partition]) == state
+
+    def settings_stored(self) -> Commands:
+        """The store has the changed settings: decide by them."""
+        change, self.settings_change = self.settings_change, None
+        assert change is not None
+        named = [one for one in self.partitions if one.topic in change.topics]
+        return in_order(self.settings_changed(one, change.topics[one.topic]) for one in named)
+
+    def settings_abandoned(self) -> None:
+        """The settings will not be stored. The controller keeps a lower minimum, which is safe."""
+        self.settings_change = None
+
+    def settings_changed(self, partition: TopicPartition, settings: Settings) -> Commands:
+        """Decide by these settings from now on.
+
+        A higher min.insync.replicas begins with a new leader epoch: in the old epoch the leader may
+        still commit by the lower minimum, and a replica that leaves the ISR is not eligible.
+        """
+        if partition in self._pending:
+            self._settings[partition] = settings
+            return ()
+        was, self.settings[partition] = self.settings[partition], settings
+        state, fit = self.partitions[partition], self.fit(partition)
+        is_raised = minimum_isr(state, settings) > minimum_isr(state, was)
+        if is_raised and leads_on(state, fit) and state.leader in state.isr:
+            led = lead_by(state, Choice(state.leader, "settings"), fit, settings, self.rules)
+            return self._write(partition, led, "settings")
+        return self._look_at(partition)
+
+    # Checking a partition again.
 
     def _look_at(self, partition: TopicPartition) -> Commands:
         """Adjust ISR, leader and recovery of a partition to the live brokers."""
@@ -276,21 +301,7 @@ class Controller:
             return ()
         state = self.partitions[partition]
         fit, settings = self.fit(partition), self.settings[partition]
-        settled = drop_needless_eligible(state, settings)
-        settled = settle_members(settled, fit, settings, self.rules)
-        leads = leads_on(settled, fit) and (
-            settled.leader in settled.isr or self.rules.commit_rule is CommitRule.MAJORITY
-        )
-        rule = ""
-        if not leads:
-            majority = self.rules.commit_rule is CommitRule.MAJORITY
-            choice = None if majority else choose_leader(settled, fit, settings)
-            if choice:
-                settled = lead_by(settled, choice, fit, settings, self.rules)
-                rule = choice.rule
-            else:
-                settled = without_leader(settled)
-                rule = "none"
+        settled, rule = adjusted(state, fit, settings, self.rules)
         if settled != state:
             return self._write(partition, settled, rule)
         return self._recover(partition, state)
@@ -298,40 +309,27 @@ class Controller:
     def _recover(self, partition: TopicPartition, state: PartitionState) -> Commands:
         """Without a leader: ask the candidates for their log ends, once all of them are live."""
         if state.leader != NO_BROKER:
-            self._asked.pop(partition, None)
+            self.log_ends.forget(partition)
             return ()
         candidates = recovery_candidates(state, self.fit(partition), self.rules)
-        asked = self._asked.get(partition)
-        if candidates is None or (asked and tuple(asked) == candidates):
-            return ()
-        self._asked[partition] = dict.fromkeys(candidates)
-        return tuple(AskLogEnd(one, partition, state.leader_epoch) for one in candidates)
+        return self.log_ends.ask(partition, state, candidates) if candidates is not None else ()
 
     def ask_again(self) -> Commands:
-        """Repeat unanswered questions: a message may be lost, or have arrived too early."""
-        return tuple(
-            AskLogEnd(broker, partition, self.partitions[partition].leader_epoch)
-            for partition, asked in self._asked.items()
-            for broker, end in asked.items()
-            if end is None and broker in self.brokers
-        )
+        """Repeat the unanswered questions for log ends."""
+        return self.log_ends.ask_again(self.brokers, self.partitions)
 
     def log_end_answered(
         self, partition: TopicPartition, broker: BrokerId, leader_epoch: LeaderEpoch, end: LogEnd
     ) -> Commands:
         """A candidate reports its log end. When all have answered, the best log leads."""
-        asked = self._asked.get(partition)
         state = self.partitions.get(partition)
-        if asked is None or state is None or broker not in asked or partition in self._pending:
+        if state is None or partition in self._pending:
             return ()
-        if leader_epoch != state.leader_epoch or state.leader != NO_BROKER:
+        fit, is_current = self.fit(partition), leader_epoch == state.leader_epoch
+        is_open = is_current and state.leader == NO_BROKER
+        ends = self.log_ends.answered(partition, broker, end, fit) if is_open else None
+        if ends is None:
             return ()
-        asked[broker] = end
-        ends = {one: known for one, known in asked.items() if known is not None}
-        fit = self.fit(partition)
-        if len(ends) < len(asked) or any(one not in fit for one in asked):
-            return ()
-        del self._asked[partition]
         choice = best_log(state, ends, self.rules)
         led = lead_by(state, choice, fit, self.settings[partition], self.rules)
         return self._write(partition, led, choice.rule)
@@ -364,7 +362,7 @@ class Controller:
             if one not in state.replicas and one in self.brokers
         )
         commands.extend(self._go_on(partition))
-        return tuple(commands)
+        return (*commands, *self._maybe_store_settings(partition))
 
     def store_refused(self, partition: TopicPartition, state: PartitionState) -> Commands:
         """Another controller changed this partition: adopt its state and check it again."""
@@ -374,7 +372,7 @@ class Controller:
             AnswerAlter(one, ErrorCode.INVALID_UPDATE_VERSION, state) for one in pending.answers
         ]
         commands.extend(self._go_on(partition))
-        return tuple(commands)
+        return (*commands, *self._maybe_store_settings(partition))
 
     def _go_on(self, partition: TopicPartition) -> Commands:
         settings = self._settings.pop(partition, None)

@@ -6,6 +6,7 @@ LeaderAndIsr to a replica; the driver also sends UpdateMetadata to every broker.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from holdfast.model import (
@@ -66,5 +67,27 @@ class AskLogEnd(NamedTuple):
     leader_epoch: LeaderEpoch
 
 
-Command = WriteState | StateConfirmed | SendStateTo | StopReplica | AnswerAlter | AskLogEnd
+class StoreSettings(NamedTuple):
+    """Write the changed settings to the store; then call `settings_stored`.
+
+    Brokers must not receive a lower min.insync.replicas before this command.
+    """
+
+    waiter: object
+
+
+Command = (
+    WriteState
+    | StateConfirmed
+    | SendStateTo
+    | StopReplica
+    | AnswerAlter
+    | AskLogEnd
+    | StoreSettings
+)
 Commands = tuple[Command, ...]
+
+
+def in_order(commands: Iterable[Commands]) -> Commands:
+    """The commands of several decisions, one after the other."""
+    return tuple(command for decided in commands for command in decided)

@@ -192,6 +192,21 @@ def drop_needless_eligible(state: PartitionState, settings: Settings) -> Partiti
     return state._replace(eligible_leaders=(), last_known_eligible=(), member_epochs=members)
 
 
+def adjusted(
+    state: PartitionState, brokers: Brokers, settings: Settings, rules: Rules
+) -> tuple[PartitionState, str]:
+    """The state with ISR and leader adjusted to the live brokers, and the election rule, if any."""
+    majority = rules.commit_rule is CommitRule.MAJORITY
+    settled = drop_needless_eligible(state, settings)
+    settled = settle_members(settled, brokers, settings, rules)
+    if leads_on(settled, brokers) and (settled.leader in settled.isr or majority):
+        return settled, ""
+    choice = None if majority else choose_leader(settled, brokers, settings)
+    if choice is None:
+        return without_leader(settled), "none"
+    return lead_by(settled, choice, brokers, settings, rules), choice.rule
+
+
 def leads_on(state: PartitionState, brokers: Brokers) -> bool:
     """Whether the leader is live in the broker epoch in which it was elected.
 
@@ -234,12 +249,12 @@ def _lead_by(
 def moved_away(
     state: PartitionState, broker: BrokerId, brokers: Brokers, settings: Settings, rules: Rules
 ) -> tuple[PartitionState, str] | None:
-    """The state without a broker that shuts down, and the election rule; None if it must stay.
+    """The state without a broker that shuts down, and the election rule; None if nothing changes.
 
-    It stays if no other replica may lead, and under the majority rule, where it leaves when its
-    session ends.
+    It stays in the ISR if no other replica may lead, and under the majority rule, where it leaves
+    when its session ends.
     """
-    if rules.commit_rule is CommitRule.MAJORITY:
+    if broker not in state.isr or rules.commit_rule is CommitRule.MAJORITY:
         return None
     others = tuple(one for one in state.isr if one != broker)
     moved = with_isr(state, others, brokers, settings, rules)

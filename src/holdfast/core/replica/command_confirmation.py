@@ -21,9 +21,18 @@ import enum
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from holdfast.model import BrokerId, ControllerEpoch, ErrorCode, PartitionState
+from holdfast.model import (
+    NO_EPOCH,
+    BrokerId,
+    ControllerEpoch,
+    ErrorCode,
+    LeaderEpoch,
+    PartitionState,
+)
 
 NO_CONTROLLER_EPOCH = ControllerEpoch(-1)
+DURING_DELETION: Final = LeaderEpoch(-2)
+"""The leader and the leader epoch of a partition whose topic is being deleted."""
 LOOK_PAUSE_MS: Final = 50
 """The pause before a broker reads the store for commands after a read without a result."""
 
@@ -74,7 +83,7 @@ def is_known(topic_id: bytes, state: PartitionState, own: PartitionFact | None) 
     """Whether a command has nothing newer than the state that this broker uses."""
     if own is None or own.state is None or own.topic_id != topic_id:
         return False
-    return _age(state) <= _age(own.state)
+    return state_age(state) <= state_age(own.state)
 
 
 def role_of(
@@ -92,11 +101,26 @@ def role_of(
         return ErrorCode.INCONSISTENT_TOPIC_ID
     if fact.state is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if _age(fact.state) < _age(state):
+    if state_age(fact.state) < state_age(state):
         return ErrorCode.UNKNOWN_LEADER_EPOCH
     if broker not in fact.state.replicas:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     return fact.state
+
+
+def needs_settings(broker: BrokerId, state: PartitionState, known: LeaderEpoch | None) -> bool:
+    """Whether this broker must read the topic's settings before it takes this role.
+
+    A leader with a lower min.insync.replicas than the controller's would commit records that the
+    controller assumes are not committed. `known` is the leader epoch of our replica; None: it is
+    new.
+    """
+    return known is None or (state.leader == broker and state.leader_epoch > known)
+
+
+def is_late_stop(leader_epoch: LeaderEpoch, known: LeaderEpoch) -> bool:
+    """Whether a StopReplica is older than the role that this broker has now."""
+    return leader_epoch not in (DURING_DELETION, NO_EPOCH) and leader_epoch < known
 
 
 def is_removed(broker: BrokerId, topic_id: bytes | None, fact: PartitionFact | None) -> bool:
@@ -138,5 +162,6 @@ class LookPace:
             self._not_before_ms = now_ms + LOOK_PAUSE_MS
 
 
-def _age(state: PartitionState) -> tuple[int, int]:
+def state_age(state: PartitionState) -> tuple[int, int]:
+    """The order of a partition's states: leader epoch, then partition epoch."""
     return (state.leader_epoch, state.partition_epoch)

@@ -114,6 +114,12 @@ class LogState:
         self.flushed_offset = Offset(min(self.flushed_offset, end_offset))
         return TruncateTo(end_offset, was)
 
+    def must_restart(self, written_start: Offset, end_offset: Offset) -> bool:
+        """Whether `TruncateTo(end_offset)` empties the log, which begins at `written_start` on the
+        disk: it ends before the log begins, or the log begins elsewhere now.
+        """
+        return end_offset < written_start or self.log_start_offset > written_start
+
     def restart_at(self, start_offset: Offset) -> TruncateTo:
         """Discard the whole log and begin again at `start_offset`."""
         was = self.log_end_offset

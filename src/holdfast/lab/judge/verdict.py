@@ -238,7 +238,7 @@ def _acknowledged_with_acks_all(record: Acknowledgement) -> bool:
 def _faults_beyond(world: World) -> str:
     """Why the faults exceed what the settings survive; empty if they do not."""
     invariants = world.invariants
-    minimum = max(1, min(world.settings.min_insync_replicas, len(world.brokers)))
+    minimum = max(1, min(world.store.settings.min_insync_replicas, len(world.brokers)))
     if len(invariants.lossy) >= minimum:
         who = ", ".join(invariants.lossy)
         return (

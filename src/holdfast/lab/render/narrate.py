@@ -159,6 +159,7 @@ LINES: Mapping[str, Renderer] = {
     ),
     "controller": lambda w: f"{_controller(w)} becomes controller epoch={w['controller_epoch']}",
     "reassigned": _reassigned,
+    "settings-stored": lambda w: f"store: min.insync.replicas={w['min_insync_replicas']}",
     "appended": lambda w: (
         f"{w.who} appends {span(w['base_offset'], w['end_offset'])} epoch={w['leader_epoch']}"
     ),

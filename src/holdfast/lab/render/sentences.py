@@ -234,6 +234,10 @@ SENTENCES: Mapping[str, Callable[[Words], str]] = {
         f"with controller epoch {w['controller_epoch']}."
     ),
     "reassigned": _reassigned,
+    "settings-stored": lambda w: (
+        f"min.insync.replicas is {w['min_insync_replicas']} now: so the store has it, and so the "
+        "brokers hear it."
+    ),
     "appended": _appended,
     "truncated": _truncated,
     "flushed": lambda w: f"{w.who} has {below(w['end_offset'])} safely on its disk.",

@@ -33,6 +33,7 @@ from holdfast.lab.world.messages import (
     ReadRequest,
     RegisterRequest,
     RegisterResponse,
+    SettingsMessage,
     ShutdownRequest,
     StateAnswer,
     StateMessage,
@@ -178,6 +179,8 @@ class SimBroker(LeadingSide, FollowingSide):
                 self._on_log_end_request(envelope.source, request)
             case RegisterResponse() as response:
                 self._on_registered(response)
+            case SettingsMessage(settings):
+                self.run(self.replica.settings_changed(settings))
             case ProduceRequest() as request:
                 self._on_produce(request)
             case ReadRequest() as request:
@@ -192,7 +195,7 @@ class SimBroker(LeadingSide, FollowingSide):
 
     def _on_state(self, source: str, message: StateMessage) -> None:
         incarnation = self.incarnation
-        if message.broker_epoch != incarnation.broker_epoch:
+        if not incarnation.is_addressed(message.broker_epoch):
             error = ErrorCode.STALE_BROKER_EPOCH
         else:
             error = self._controller_refused(message.controller_epoch)

@@ -199,7 +199,7 @@ class BrokerParts:
 
     def _truncate(self, end_offset: Offset, was: Offset) -> None:
         disk = self.disk
-        if end_offset < disk.start_offset or self.replica.log.log_start_offset > disk.start_offset:
+        if self.replica.log.must_restart(disk.start_offset, end_offset):
             gone = disk.restart_at(end_offset)
         else:
             gone = disk.truncate_to(end_offset)

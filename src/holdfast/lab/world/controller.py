@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.core import (
@@ -11,9 +12,12 @@ from holdfast.core import (
     Commands,
     Controller,
     SendStateTo,
+    Settings,
     StateConfirmed,
     StopReplica,
+    StoreSettings,
     WriteState,
+    is_current,
 )
 from holdfast.lab.world.broker_parts import RETRY_MS
 from holdfast.lab.world.messages import (
@@ -23,6 +27,7 @@ from holdfast.lab.world.messages import (
     LogEndRequest,
     LogEndResponse,
     Payload,
+    SettingsMessage,
     ShutdownRequest,
     StateAnswer,
     StateMessage,
@@ -45,21 +50,22 @@ class SimController:
             controller_epoch,
             world.store.sessions.values(),
             world.store.partitions,
-            dict.fromkeys(world.store.partitions, world.settings),
+            dict.fromkeys(world.store.partitions, world.store.settings),
             world.rules,
         )
         self.unconfirmed: dict[BrokerId, StateMessage] = {}
         """The newest state that each replica has not confirmed yet."""
-        self.held_writes: list[WriteState] | None = None
+        self.held_writes: list[WriteState | StoreSettings] | None = None
         """If not None, writes wait here and do not reach the store."""
+        self.awaits_settings = False
+        """Whether the store has changed settings and the controller does not know it yet."""
         world.later(RETRY_MS * 2, self._ask_again)
 
     def receive(self, envelope: Envelope) -> None:
         """Handle one message."""
         match envelope.payload:
             case AlterRequest(leader, broker_epoch, proposal):
-                known = self.core.brokers.get(leader)
-                if known is None or known.broker_epoch != broker_epoch:
+                if not is_current(self.core.brokers, leader, broker_epoch):
                     refused = AlterResponse(proposal, ErrorCode.STALE_BROKER_EPOCH, None)
                     self._send(envelope.source, refused)
                     return
@@ -86,7 +92,7 @@ class SimController:
 
     def _run(self, command: Command) -> None:
         match command:
-            case WriteState():
+            case WriteState() | StoreSettings():
                 if self.held_writes is not None:
                     self.held_writes.append(command)
                 else:
@@ -136,8 +142,41 @@ class SimController:
                 self.run(self.core.ask_again())
             self.world.later(RETRY_MS * 2, self._ask_again)
 
-    def write(self, command: WriteState) -> None:
+    def alter_minimum(self, least: int) -> None:
+        """An operator changes min.insync.replicas."""
+        topic, settings = self.world.partition.topic, self.world.store.settings
+        changed = replace(settings, min_insync_replicas=least)
+        self.run(self.core.alter_settings({topic: changed}, changed))
+
+    def write(self, command: WriteState | StoreSettings) -> None:
         """Write to the store; it refuses if there is a newer controller or a newer state."""
+        if isinstance(command, StoreSettings):
+            self._store_settings(command.waiter)
+        else:
+            self._store_state(command)
+
+    def _store_settings(self, settings: object) -> None:
+        """Change the settings in the store, which notifies the brokers with a session."""
+        world = self.world
+        assert isinstance(settings, Settings)
+        if not world.store.set_settings(settings, self.core.controller_epoch):
+            self.alive = False
+            return
+        minimum = settings.min_insync_replicas
+        world.recorder.emit("settings-stored", None, None, min_insync_replicas=minimum)
+        for broker in world.store.sessions:
+            world.send("store", world.name_of(broker), SettingsMessage(settings))
+        self.awaits_settings = True
+        if not world.holds_settings:
+            self.settings_answered()
+
+    def settings_answered(self) -> None:
+        """The answer of the store has arrived, if one was on its way."""
+        if self.alive and self.awaits_settings:
+            self.awaits_settings = False
+            self.run(self.core.settings_stored())
+
+    def _store_state(self, command: WriteState) -> None:
         store = self.world.store
         partition = command.partition
         epoch = self.core.controller_epoch

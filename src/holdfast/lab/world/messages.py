@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from holdfast.core import FetchAnswer, LogEnd, NextFetch, ProposeIsr
+from holdfast.core import FetchAnswer, LogEnd, NextFetch, ProposeIsr, Settings
 from holdfast.model import (
     BatchHeader,
     BrokerEpoch,
@@ -133,6 +133,12 @@ class RegisterResponse(NamedTuple):
     broker_epoch: BrokerEpoch
 
 
+class SettingsMessage(NamedTuple):
+    """The store notifies a broker of changed settings of the topic."""
+
+    settings: Settings
+
+
 class ProduceRequest(NamedTuple):
     """A producer sends one batch."""
 
@@ -192,6 +198,7 @@ Payload = (
     | LogEndResponse
     | RegisterRequest
     | RegisterResponse
+    | SettingsMessage
     | ProduceRequest
     | ProduceResponse
     | ReadRequest

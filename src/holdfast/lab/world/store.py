@@ -5,7 +5,7 @@ It never fails. But a broker may be unable to reach it, and a session may end wh
 
 from __future__ import annotations
 
-from holdfast.core import Registration
+from holdfast.core import Registration, Settings
 from holdfast.model import (
     BrokerEpoch,
     BrokerId,
@@ -19,7 +19,8 @@ from holdfast.model import (
 class SimStore:
     """Versioned nodes, compare-and-set, sessions."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.partitions: dict[TopicPartition, PartitionState] = {}
         self.sessions: dict[BrokerId, Registration] = {}
         self.controller_epoch = ControllerEpoch(0)
@@ -57,4 +58,11 @@ class SimStore:
         if known is not None and known.partition_epoch != expected:
             return False
         self.partitions[partition] = state
+        return True
+
+    def set_settings(self, settings: Settings, controller_epoch: ControllerEpoch) -> bool:
+        """Write the topic's settings if the writer is still the controller."""
+        if controller_epoch != self.controller_epoch:
+            return False
+        self.settings = settings
         return True

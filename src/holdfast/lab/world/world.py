@@ -26,6 +26,7 @@ from holdfast.lab.world.messages import (
     ProduceResponse,
     RegisterRequest,
     RegisterResponse,
+    SettingsMessage,
 )
 from holdfast.lab.world.network import Network
 from holdfast.lab.world.recorder import Recorder
@@ -52,6 +53,11 @@ class DoesNotSettleError(Exception):
 class World:
     """A cluster with one partition, and everything around it."""
 
+    settings: Settings
+    """As the world began; `store.settings` are the present ones."""
+    holds_settings = False
+    """Whether the store's answers to changes of settings wait for a command."""
+
     def __init__(
         self,
         names: Sequence[str],
@@ -66,7 +72,7 @@ class World:
         self.partition = TopicPartition("events", 0)
         self.recorder = Recorder(str(self.partition))
         self.network = Network()
-        self.store = SimStore()
+        self.store = SimStore(settings)
         self.history = ClientHistory()
         self.now_ms = 0
         self.flows_immediately = True
@@ -329,6 +335,8 @@ class World:
         registration = self.store.register(request.broker, request.intact_since)
         response = RegisterResponse(request.incarnation, registration.broker_epoch)
         self.send(STORE, envelope.source, response)
+        if self.store.settings != self.settings:
+            self.send(STORE, envelope.source, SettingsMessage(self.store.settings))
         if self.controllers and self.controller.alive and not self.controller.paused:
             self.pump()
             controller = self.controller
@@ -344,6 +352,11 @@ class World:
         controller = self.controller
         if controller.alive and not controller.paused:
             controller.run(controller.core.broker_lost(broker.id))
+
+    def release_settings(self) -> None:
+        """Deliver the store's answer to a change of settings, and later ones immediately."""
+        self.holds_settings = False
+        self.controller.settings_answered()
 
     def new_controller(self, *, silent: bool = False) -> None:
         """Elect a controller; it starts from the state in the store."""

@@ -9,14 +9,10 @@ keys, which grow with each release.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from holdfast.protocol.codec.structs import Struct, field
 from holdfast.protocol.codec.types import ZERO_UUID, Bool, Int8, Int16, Int32, Int64, String, Uuid
 from holdfast.protocol.message import Request, Response
-
-DURING_DELETION: Final = -2
-"""The leader and the leader epoch of a partition whose topic is deleted."""
 
 
 class LeaderAndIsrRequest(Request, api_key=4, versions="0-7", flexible=4):

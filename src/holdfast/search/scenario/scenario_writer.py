@@ -166,6 +166,8 @@ class _Writer:
         dead = [name for name, one in world.brokers.items() if not one.alive]
         commands.extend(f"disk {name} works" for name in self._names)
         commands.extend(f"release registrations {name}" for name in world.slow_sessions)
+        if world.holds_settings:
+            commands.append("release settings")
         commands.extend(f"restart {name}" for name in dead)
         for name, one in world.brokers.items():
             if one.alive and one.id not in world.store.sessions:

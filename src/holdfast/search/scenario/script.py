@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.lab.world.messages import Envelope, StateAnswer
+from holdfast.lab.world.messages import Envelope, SettingsMessage, StateAnswer
 from holdfast.search.question import Question, carry_out, opening, opening_commands
 from holdfast.search.states.step_cache import LATE_MS
 from holdfast.search.walk import Event
@@ -97,11 +97,17 @@ class Script:
         return texts
 
     def _answers(self) -> list[str]:
-        """Delivery of LeaderAndIsr responses, which arrive immediately in the search."""
+        """Delivery of messages that arrive immediately in the search."""
         world = self.stage.world
         found = [one for one in world.network.pending if isinstance(one.payload, StateAnswer)]
         sources = dict.fromkeys(one.source for one in found if one.target == world.controller_name)
-        return [f"deliver {one}->controller only=LeaderAndIsrResponse" for one in sources]
+        settings = [
+            one for one in world.network.pending if isinstance(one.payload, SettingsMessage)
+        ]
+        return [
+            *(f"deliver {one}->controller only=LeaderAndIsrResponse" for one in sources),
+            *(f"deliver store->{one.target} only=SettingsMessage" for one in settings),
+        ]
 
     # One event.
 
@@ -143,6 +149,10 @@ class Script:
     def _expand(self, event: Event) -> list[str]:
         name = self._name(event)
         return [f"release expansions {name}", f"hold expansions {name}"]
+
+    def _lower(self, _event: Event) -> list[str]:
+        known = self.stage.world.store.settings.min_insync_replicas
+        return [f"alter min_insync_replicas={known - 1}"]
 
     def _crash(self, event: Event) -> list[str]:
         return [f"crash {self._name(event)}{_wire(event)}"]
@@ -206,6 +216,8 @@ _COMMANDS: dict[str, Callable[[Script, Event], list[str]]] = {
     "again": Script._again,
     "lag": Script._lag,
     "expand": Script._expand,
+    "lower": Script._lower,
+    "answer": lambda _script, _event: ["release settings", "hold settings"],
     "crash": Script._crash,
     "power": Script._power,
     "restart": Script._restart,
@@ -236,6 +248,8 @@ _WORDS = {
     "rejoin": "{name} registers again{slow}.",
     "expire": "The session of {name} ends.",
     "elect": "An operator has {name} elected.",
+    "lower": "An operator lowers min.insync.replicas.",
+    "answer": "The controller learns that the store has the settings.",
     "failover": "Another controller takes over.",
     "read": "A consumer reads from {name}.",
     "cut": "{name} is disconnected.",

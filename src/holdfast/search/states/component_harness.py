@@ -44,7 +44,7 @@ class Stand(World):
         self.partition = TopicPartition("events", 0)
         self.recorder = _Silent(str(self.partition))
         self.network = Network()
-        self.store = SimStore()
+        self.store = SimStore(settings)
         self.history = ClientHistory()
         self.now_ms = 0
         self.flows_immediately = False

@@ -111,6 +111,11 @@ def _elect(parts: Parts, broker: int) -> None:
     stand.controller.run(stand.controller.core.elect(stand.partition, BrokerId(broker)))
 
 
+def _lower(parts: Parts) -> None:
+    stand = parts.stand
+    stand.controller.alter_minimum(stand.store.settings.min_insync_replicas - 1)
+
+
 def _resend(parts: Parts, unconfirmed: tuple[int, ...], asks: bool) -> None:
     controller = parts.stand.controller
     for broker in map(BrokerId, unconfirmed):
@@ -126,4 +131,6 @@ CONTROL_INPUTS: dict[str, Callable[..., None]] = {
     "elect": _elect,
     "failover": lambda parts: parts.stand.new_controller(),
     "again": _resend,
+    "lower": _lower,
+    "answer": lambda parts: parts.stand.controller.settings_answered(),
 }

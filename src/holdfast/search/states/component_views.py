@@ -48,6 +48,10 @@ class ControlView(NamedTuple):
     unconfirmed: tuple[int, ...]
     asked: bool
     controller_epoch: int
+    minimum: int
+    """min.insync.replicas in the store."""
+    awaits_settings: bool
+    """Whether the store has changed settings and the controller does not know it yet."""
 
 
 def broker_view(broker: SimBroker, late_ms: int) -> BrokerView:
@@ -104,6 +108,8 @@ def control_view(controller: SimController, store: SimStore) -> ControlView:
         partition_epoch=state.partition_epoch,
         sessions={one: known.broker_epoch for one, known in store.sessions.items()},
         unconfirmed=tuple(sorted(controller.unconfirmed)),
-        asked=any(end is None for ends in controller.core._asked.values() for end in ends.values()),
+        asked=controller.core.log_ends.is_waiting,
         controller_epoch=store.controller_epoch,
+        minimum=store.settings.min_insync_replicas,
+        awaits_settings=controller.awaits_settings,
     )

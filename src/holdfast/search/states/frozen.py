@@ -1,7 +1,7 @@
 """A component's state as one hashable value: components with equal values behave alike.
 
 It omits what never affects behaviour again (request counters, a dead process's memory) and what all
-components share (rules, settings). It has every other field.
+components share (rules, and settings but min.insync.replicas). It has every other field.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def frozen_broker(broker: SimBroker) -> Any:
         frozen(broker.parked),
         frozen(broker.newest_fetch),
         tuple(broker.candidates),
+        replica.log.settings.min_insync_replicas,
     )
 
 
@@ -78,4 +79,7 @@ def frozen_control(controller: SimController, store: SimStore) -> Any:
         controller.alive,
         frozen(controller.unconfirmed),
         frozen(store),
+        controller.awaits_settings,
+        store.settings.min_insync_replicas,
+        tuple(one.min_insync_replicas for one in controller.core.settings.values()),
     )

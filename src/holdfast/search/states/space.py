@@ -8,7 +8,8 @@ Some things happen immediately instead of as their own step. Why that misses not
 
 - Messages between clients and brokers, and between brokers and the store, as in every scenario: a
   delayed produce request equals a later one, a delayed registration a later start (`slow_sessions`
-  allows some slow ones).
+  allows some slow ones). A broker that hears of a lower min.insync.replicas late equals a later
+  change; the store's answer to the controller is an action.
 - The response to a LeaderAndIsr request. It only ends the controller's retries, and a retry equals
   a duplicated message (`duplicates`).
 - A message to a dead or disconnected node is lost when it is sent: it could only be lost later.
@@ -26,8 +27,10 @@ from holdfast.lab.world.messages import (
     BoundsResponse,
     FetchRequest,
     FetchResponse,
+    Payload,
     RegisterRequest,
     RegisterResponse,
+    SettingsMessage,
     StateAnswer,
     StateMessage,
 )
@@ -70,6 +73,12 @@ class Draft:
         return (*self.brokers, self.control, self.wires, self.facts, self.budget)
 
 
+def _takes_no_time(payload: Payload, *, is_slow: bool) -> bool:
+    """Whether a message to a broker arrives in the step that sends it."""
+    is_registration = isinstance(payload, RegisterResponse) and not is_slow
+    return is_registration or isinstance(payload, SettingsMessage)
+
+
 _MAY_FETCH = (FetchResponse, StateMessage, BoundsResponse)
 
 
@@ -87,8 +96,10 @@ class Space:
         self.names = tuple(f"b{place}" for place in range(1, bounds.replicas + 1))
         self.count = len(self.names)
         self.places = {name: place for place, name in enumerate(self.names)}
-        self.minimum = max(1, min(settings.min_insync_replicas, bounds.replicas))
+        least = settings.min_insync_replicas - bounds.lowerings
+        self.minimum = max(1, min(least, bounds.replicas))
         stand = Stand(self.names, settings, rules)
+        stand.holds_settings = bounds.lowerings > 0
         self.parts = Parts(
             stand,
             acks,
@@ -269,8 +280,9 @@ class Space:
         source, target, payload = self.parts.messages[message]
         place = self.places.get(target)
         if place is not None:
-            if isinstance(payload, RegisterResponse) and not draft.slow:
-                self.run_broker(draft, place + 1, ("deliver", message), fetches=False)
+            if _takes_no_time(payload, is_slow=draft.slow):
+                if self.view(draft, place + 1).alive:
+                    self.run_broker(draft, place + 1, ("deliver", message), fetches=False)
             elif self._reaches(draft, source, place + 1):
                 draft.wires = self.wires.put(draft.wires, message)
             else:

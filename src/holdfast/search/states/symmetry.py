@@ -90,7 +90,8 @@ class Symmetry:
 
     def _broker(self, number: int, names: Names) -> Any:
         broker = self._space.parts.broker(number)
-        return (renamed(broker, names), renamed(broker.replica.log, names))
+        log = broker.replica.log
+        return (renamed(broker, names), renamed(log, names), log.settings.min_insync_replicas)
 
     def _control(self, number: int, names: Names) -> Any:
         controller, store = self._space.parts.control(number)
@@ -98,6 +99,9 @@ class Symmetry:
             renamed(controller.core, names),
             renamed(controller.unconfirmed, names),
             renamed(store, names),
+            store.settings.min_insync_replicas,
+            tuple(one.min_insync_replicas for one in controller.core.settings.values()),
+            controller.awaits_settings,
         )
 
     def _wires(self, number: int, names: Names) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,14 @@ from holdfast.broker.controller.config_changes import alter_broker_configs, alte
 from holdfast.broker.controller.elect_leaders import PREFERRED, UNCLEAN, elect
 from holdfast.broker.controller.reassignment import reassign
 from holdfast.broker.errors import RefusedError
-from holdfast.broker.metadata.store_nodes import ReplicaFailures, encode_replica_failures
+from holdfast.broker.metadata.store_nodes import (
+    ReplicaFailures,
+    decode_config,
+    encode_replica_failures,
+)
 from holdfast.broker.replication.log_failures import NOTIFICATIONS
 from holdfast.broker.settings import Alteration, Operation
-from holdfast.coordination import Create, Delete, Set, paths
+from holdfast.coordination import ConflictError, Create, Delete, Outcome, Reason, Set, paths
 from holdfast.model import BrokerEpoch, BrokerId, ErrorCode, TopicPartition
 from holdfast.protocol import Request, Response
 from holdfast.protocol.messages.control import (
@@ -127,6 +132,46 @@ def test_brokers_see_a_lower_minimum_only_after_the_elr_is_cleared(tmp_path: Pat
         state, config = paths.partition_state(*P), paths.topic_config("events")
         assert touched == [state, config, paths.CONFIG_CHANGES]
         assert (await harness.stored()).eligible_leaders == ()
+
+    play(tmp_path / "store", scenario)
+
+
+def test_two_changes_at_once_are_both_kept(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+
+        async def alter(name: str, value: str) -> None:
+            def asked(_: dict[str, str]) -> list[Alteration]:
+                return setting(name, value)
+
+            await alter_topic_configs(harness.service, "events", asked, validate_only=False)
+
+        changes = {"min.insync.replicas": "1", "retention.ms": "1000", "flush.messages": "5"}
+        await asyncio.gather(*(alter(*one) for one in changes.items()))
+        path = paths.topic_config("events")
+        node = await harness.store.get(path)
+        assert node is not None
+        assert decode_config(path, node.data) == changes
+        assert harness.service.core.settings[P].min_insync_replicas == 1
+
+    play(tmp_path / "store", scenario)
+
+
+def test_a_refused_write_of_settings_lets_the_next_change_begin(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+
+        async def refused() -> list[Outcome]:
+            return [ConflictError(Create(paths.CONFIG_CHANGES), Reason.EXISTS)]
+
+        harness.store.outcomes.append(refused)
+        lowered = setting("min.insync.replicas", "1")
+        with pytest.raises(ConflictError):
+            await alter_topic_configs(
+                harness.service, "events", lambda _: lowered, validate_only=False
+            )
+        await alter_topic_configs(harness.service, "events", lambda _: lowered, validate_only=False)
+        assert harness.service.topic_configs["events"] == {"min.insync.replicas": "1"}
 
     play(tmp_path / "store", scenario)
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from holdfast.lab.scenarios.commands.registry import CommandError, Stage, command, names_in, need
+from holdfast.lab.scenarios.commands.registry import (
+    CommandError,
+    Stage,
+    command,
+    names_in,
+    need,
+    number,
+)
 from holdfast.lab.scenarios.options import build
 from holdfast.lab.scenarios.scenario import Command
 from holdfast.lab.world.controller import SimController
@@ -45,6 +52,22 @@ def elect(stage: Stage, given: Command) -> None:
         world.controller.run(core.elect(world.partition, stage.broker(who).id))
 
 
+@command("alter min_insync_replicas=N")
+def alter(stage: Stage, given: Command) -> None:
+    """An operator lowers min.insync.replicas of the topic (AlterConfigs)."""
+    need(given.words, 0, "alter min_insync_replicas=N")
+    least = number(given.options.get("min_insync_replicas", ""), "min_insync_replicas")
+    controller = _controller(stage)
+    if controller.core.settings_change is not None:
+        raise CommandError("a change of settings is in progress", "'release settings' first")
+    known = stage.world.store.settings.min_insync_replicas
+    if not 1 <= least < known:
+        # A higher one begins with a leader epoch before which its leader reads the settings from
+        # the store; brokers of the lab do not read the store.
+        raise CommandError(f"it must be from 1 to {known - 1}", "the lab only lowers it")
+    controller.alter_minimum(least)
+
+
 @command("reassign BROKER BROKER …")
 def reassign(stage: Stage, given: Command) -> None:
     """An operator moves the partition to these brokers."""
@@ -84,10 +107,11 @@ def elect_controller(stage: Stage, given: Command) -> None:
     stage.world.new_controller()
 
 
-@command("hold store | expansions BROKER | flushes BROKER | registrations BROKER | NODE")
+@command("hold store | settings | expansions BROKER | flushes BROKER | registrations BROKER | NODE")
 def hold(stage: Stage, given: Command) -> None:
-    """Hold back the controller's writes, a leader's expansions, flushes that a rule asks for (they
-    take until `flush` or `release`), registrations, or a client.
+    """Hold back the controller's writes, the store's answers to changes of settings, a leader's
+    expansions, flushes that a rule asks for (they take until `flush` or `release`), registrations,
+    or a client.
     """
     match given.words:
         case ("store",):
@@ -99,13 +123,17 @@ def hold(stage: Stage, given: Command) -> None:
             stage.broker(name).holds_flushes = True
         case ("registrations", name):
             stage.world.slow_sessions[stage.broker(name).name] = None
+        case ("settings",):
+            stage.world.holds_settings = True
         case (name,):
             stage.world.held[stage.node(name)] = None
         case _:
             raise CommandError("hold what?")
 
 
-@command("release store | expansions BROKER | flushes BROKER | registrations BROKER | NODE")
+@command(
+    "release store | settings | expansions BROKER | flushes BROKER | registrations BROKER | NODE"
+)
 def release(stage: Stage, given: Command) -> None:
     """Release what `hold` holds back."""
     match given.words:
@@ -120,6 +148,8 @@ def release(stage: Stage, given: Command) -> None:
             stage.broker(name).release_flushes()
         case ("registrations", name):
             stage.world.slow_sessions.pop(stage.broker(name).name, None)
+        case ("settings",):
+            stage.world.release_settings()
         case (name,):
             stage.world.held.pop(stage.node(name), None)
         case _:
