@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from holdfast.pipeline.audit.replicas.replica_files import find_replicas
-from holdfast.pipeline.audit.replicas.segment_reader import Slice, read_slice
+from holdfast.pipeline.audit.replicas.slice_reader import Slice, read_slice
 from holdfast.pipeline.audit.replicas.truth import Replica
 from holdfast.storage import LogSettings, RealDisk
 from tests.unit.storage.support import CLEAN, NOW, batch, opened
