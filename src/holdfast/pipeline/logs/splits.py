@@ -21,8 +21,9 @@ from holdfast.model import Offset, TopicPartition
 from holdfast.pipeline.errors import PipelineError
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_offsets
-from holdfast.storage.file_names import HIGH_WATERMARKS, RECOVERY_POINTS, partition_of
+from holdfast.storage.file_names import HIGH_WATERMARKS, RECOVERY_POINTS
 from holdfast.storage.inspect.log_files import log_files
+from holdfast.storage.inspect.log_listing import partitions_on
 from holdfast.storage.inspect.segment_reader import SegmentFile, list_segments
 
 LEAST_SPLIT_BYTES = 16 << 20
@@ -92,9 +93,8 @@ def replicas(options: Mapping[str, str]) -> Iterator[Replica]:
     for broker, root in parse_paths(options.get("path", "")):
         disk = RealDisk(root, read_only=True)
         marks, points = _offsets(disk, HIGH_WATERMARKS), _offsets(disk, RECOVERY_POINTS)
-        for name in sorted(entry.name for entry in disk.list("") if entry.is_directory):
-            found = partition_of(name)
-            if found is not None and (topics is None or found.topic in topics):
+        for found in partitions_on(disk):
+            if topics is None or found.topic in topics:
                 yield Replica(broker, root, *found, marks.get(found), points.get(found))
 
 

@@ -22,6 +22,7 @@ from holdfast.pipeline.logs.rows import record_rows
 from holdfast.pipeline.logs.splits import Piece, Replica, Split, replicas, segments, splits
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.storage.inspect.segment_reader import SegmentReader, opened
+from holdfast.storage.segment.batch_scan import FoundHeader
 
 Ends = dict[str, dict[str, int]]
 """Log end offsets by broker and partition."""
@@ -103,11 +104,11 @@ class LogStreamReader(DataSourceStreamReader):
             if reader is None:
                 return None
             place = _remembered(reader, known, below)
-            for link in reader.links(place.after if place else reader.start_below(below)):
-                if link.header is not None:
-                    if link.header.end_offset > below:
+            for found in reader.headers(place.after if place else reader.start_below(below)):
+                if isinstance(found, FoundHeader):
+                    if found.header.end_offset > below:
                         break
-                    place = Place(piece.segment.base, link.position, link.header)
+                    place = Place(piece.segment.base, *found)
         if place is not None and place not in known:
             known.append(place)
             del known[:-2]

@@ -129,14 +129,6 @@ def read_segment(
         file.close()
 
 
-class Link(NamedTuple):
-    """One step along the headers: a batch, or damage."""
-
-    position: int
-    after: int
-    header: RecordBatchHeader | None
-
-
 class SegmentReader:
     """The batches of a file up to a position."""
 
@@ -162,39 +154,24 @@ class SegmentReader:
         start: int,
         stop: int,
         *,
-        below: int = FAR,
         order: BatchOrder | None = None,
         run_bytes: int = RUN_BYTES,
     ) -> Iterator[Run | Damage]:
         """Good batches and damage between two positions where batches start.
 
-        Ends before the first batch from the offset `below` on. `order` is what the segments before
-        lead to expect.
+        `order` is what the segments before lead to expect.
         """
         order = order or BatchOrder(self.span.base if start == 0 else None)
         while start < stop:  # Each round passes a batch or a damaged place.
             try:
-                for run in verified_runs(self.file, start, stop, run_bytes, below):
+                for run in verified_runs(self.file, start, stop, run_bytes):
                     start = run.end
                     yield order.doubted(run, self.span, self.base_at)
                     del run  # As in `verified_runs`.
-                if start < stop:
-                    single = self._beyond(start)
-                    if single is None:
-                        return
-                    yield order.doubted(single, self.span, self.base_at)
-                    start = single.end
             except BadBatchError as bad:
                 damage = self._damage(bad.position, bad.fault, bad.reason)
                 yield damage
                 start = damage.end
-
-    def _beyond(self, position: int) -> Run | None:
-        """The batch at a position if its offset is damaged: wanted ones may follow it."""
-        run = next(verified_runs(self.file, position, self.end, HEADER_BYTES))
-        base, following = run.batches[0][0], self.base_at(run.end)
-        is_true = base < self.span.limit and (following is None or base < following)
-        return None if is_true else run
 
     def align(self, position: int, origin: int = 0) -> int:
         """Where the first batch at or after a position starts; one starts at `origin`."""
@@ -203,7 +180,7 @@ class SegmentReader:
         start = self._verified_position(self._hint(1, position), origin)
         if start == position:
             return start
-        return next((one.after for one in self.links(start) if one.after >= position), self.end)
+        return next((one.end for one in self.headers(start) if one.end >= position), self.end)
 
     def start_below(self, offset: int) -> int:
         """Where a batch before this offset starts, as near as the index allows; or 0."""
@@ -237,8 +214,8 @@ class SegmentReader:
             return origin
         return entry.position if crc_matches(self.file, entry.position, header) else origin
 
-    def links(self, here: int = 0) -> Iterator[Link]:
-        """The batches and the damage, reading only headers where nothing is unusual."""
+    def headers(self, here: int = 0) -> Iterator[FoundHeader | Damage]:
+        """Batches and damage, without reading the batches where nothing is unusual."""
         while here < self.end:  # Each round ends at a damaged place, or with the file.
             last: FoundHeader | None = None
             fault = Fault.CRC
@@ -247,21 +224,21 @@ class SegmentReader:
                     if last is not None:
                         if self._is_broken_off(last, found.header.base_offset):
                             break
-                        yield Link(last.position, found.position, last.header)
+                        yield last
                     last = found
                 else:
                     if last is not None:
-                        yield Link(last.position, self.end, last.header)
+                        yield last
                     return
             except BadBatchError as bad:
                 fault, here = bad.fault, bad.position
                 if last is not None and crc_matches(self.file, *last):
-                    yield Link(last.position, bad.position, last.header)
+                    yield last
                     last = None
             damage = self._damage(here if last is None else last.position, fault, "")
             if damage.fault in TAILS:
                 return
-            yield Link(damage.position, damage.end, None)
+            yield damage
             here = damage.end
 
     def _is_broken_off(self, last: FoundHeader, base_offset: int) -> bool:

@@ -61,6 +61,11 @@ class FoundHeader(NamedTuple):
     position: int
     header: RecordBatchHeader
 
+    @property
+    def end(self) -> int:
+        """Where the batch ends."""
+        return self.position + self.header.size
+
 
 class FoundBatch(NamedTuple):
     """A whole batch and where it starts in the file."""
@@ -176,25 +181,18 @@ class Run(NamedTuple):
 
 
 def verified_runs(
-    file: File,
-    position: int,
-    end: int,
-    chunk_bytes: int = CHUNK_BYTES,
-    below: int = _FAR_OFFSET,
+    file: File, position: int, end: int, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[Run]:
     """Batches with a matching CRC and a valid header, a chunk at a time.
 
-    The loop takes valid batches; `_check` finds the reason where it stops. Batches from the offset
-    `below` on are not wanted: the first of them ends the scan.
+    The loop takes valid batches; `_check` finds the reason where it stops.
     """
     while position < end:  # Each round passes a batch at least, or raises.
         chunk = _chunk_at(file, position, end, chunk_bytes)
-        good, place = _good_batches(chunk, below)
+        good, place = _good_batches(chunk)
         if not good:
             place = _check(file, chunk, position)
             good = [HEADER.unpack_from(chunk)]
-            if below < _FAR_OFFSET and good[0][0] >= below:
-                return
         run = Run(chunk, position, good, position + place)
         # Free it before the next read, which then uses the same, warm memory.
         del chunk, good
@@ -214,7 +212,7 @@ def base_after(file: File, run: Run, number: int, end: int) -> int | None:
     return following.batches[0][0] if following else None
 
 
-def _good_batches(chunk: bytes, below: int) -> tuple[list[Fields], int]:
+def _good_batches(chunk: bytes) -> tuple[list[Fields], int]:
     """The valid batches at the start of a chunk, and where they end.
 
     It checks lengths first, then all CRCs in one call: that avoids a copy of every batch.
@@ -229,7 +227,7 @@ def _good_batches(chunk: bytes, below: int) -> tuple[list[Fields], int]:
         after = place + length + LENGTH_END
         if magic != MAGIC or length < _LEAST_LENGTH or after > size:
             break
-        if not (0 <= base < below and 0 <= count <= delta + 1 and delta >= 0):
+        if not (0 <= base < _FAR_OFFSET and 0 <= count <= delta + 1 and delta >= 0):
             break
         # As in `check_span`: compressed records may take less than a byte each.
         if count * LEAST_RECORD_BYTES > length and not attributes & COMPRESSION_MASK:

@@ -187,12 +187,14 @@ class _Walk:
                 if reader is None:
                     return  # Retention has removed it: the copy starts later now.
                 start = reader.start_below(self.first)
-                for found in reader.read(start, reader.end, below=self.until):
+                for found in reader.read(start, reader.end):
                     for part in found.without(OFFSETS) if isinstance(found, Run) else (found,):
                         if isinstance(part, Run):
                             yield from self._piece(part, is_decoded)
                         elif not self._passes(part, reader):
                             return
+                    if self.expected >= self.until:
+                        return
         except OSError as error:
             until = self.segment.span.upper or FAR
             self._note(self.expected, until, None, f"{error.strerror}", is_damage=False)
@@ -235,34 +237,31 @@ class _Walk:
         at = np.array(run.places(), np.int64)[:-1]
         octets = np.frombuffer(run.chunk, np.uint8)
         headers = octets[at[:, None] + _HEADER_RANGE].view(HEADER_FIELDS)[:, 0]
-        ends = headers["base_offset"].astype(np.int64) + headers["last_offset_delta"] + 1
+        bases = headers["base_offset"].astype(np.int64)
+        ends = bases + headers["last_offset_delta"] + 1
         self.expected = int(ends[-1])
         # Offsets rise.
         before = 0 if self.first == FAR else int(np.searchsorted(ends, self.first, "right"))
-        if before < len(at):
-            headers, at = headers[before:], at[before:]
+        after = int(np.searchsorted(bases, self.until))
+        if before < after:
+            headers, at = headers[before:after], at[before:after]
             records = self._records(run, at, headers) if is_decoded else None
             yield _Piece(headers, 0, at + run.start, records)
 
     def _records(self, run: Run, starts: Ints, headers: npt.NDArray[Any]) -> Table:
         """Decode all batches together; if the decoder refuses one, one by one."""
-        try:
-            return _decoded(run.view[int(starts[0]) :])
-        except MalformedBatchError:
-            records = []
-            for start, header in zip(starts.tolist(), headers, strict=True):
-                batch = run.view[start : start + int(header["length"]) + LENGTH_END]
-                records += self._careful(batch, run.start + start, header)
-            return _joined(records, RECORD)
-
-    def _careful(self, batch: memoryview, position: int, header: Any) -> list[Table]:
-        try:
-            return [_decoded(batch)]
-        except MalformedBatchError as error:
-            base = int(header["base_offset"])
-            until = base + int(header["last_offset_delta"]) + 1
-            self._note(base, until, position, error.reason)
-            return []
+        ends = starts + headers["length"] + LENGTH_END
+        with suppress(MalformedBatchError):
+            return _decoded(run.view[int(starts[0]) : int(ends[-1])])
+        records = []
+        for start, end, header in zip(starts.tolist(), ends.tolist(), headers, strict=True):
+            try:
+                records.append(_decoded(run.view[start:end]))
+            except MalformedBatchError as error:
+                base = int(header["base_offset"])
+                until = base + int(header["last_offset_delta"]) + 1
+                self._note(base, until, run.start + start, error.reason)
+        return _joined(records, RECORD)
 
 
 def _reason(damage: Damage) -> str:
