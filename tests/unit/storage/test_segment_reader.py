@@ -13,6 +13,7 @@ from holdfast.protocol.records.batch_header import ATTRIBUTES_POSITION, CRC_POSI
 from holdfast.storage import RealDisk, examine_log
 from holdfast.storage.inspect.log_files import log_files
 from holdfast.storage.inspect.segment_reader import (
+    FAR,
     SegmentFile,
     list_segments,
     opened,
@@ -194,6 +195,24 @@ def test_a_file_that_the_cleaner_replaced_is_read_to_its_own_end(folder: Path) -
         assert reader is not None
         assert reader.is_replaced
         assert bases(list(reader.read(0, reader.end))) == [BAD * EACH]
+
+
+@pytest.mark.parametrize("padding", [0, 800])
+def test_an_index_is_a_hint_and_may_end_with_zeros(folder: Path, padding: int) -> None:
+    first, _ = segments(folder)
+    entries = [(nth * EACH + EACH - 1, nth * SIZE) for nth in range(1, BATCHES)]
+    content = b"".join(number.to_bytes(4, "big") for entry in entries for number in entry)
+    Path(first.path).with_suffix(".index").write_bytes(content + bytes(padding))
+    with opened(first) as reader:
+        assert reader is not None
+        found = [reader.start_below(offset) // SIZE for offset in (0, EACH, 2 * EACH, 13, FAR)]
+        assert found == [0, 0, 1, 3, BATCHES - 1]
+        assert [reader.align(nth * SIZE + 1) // SIZE for nth in range(BATCHES)] == [1, 2, 3, 4, 5]
+    put(content := bytearray(content), 12, 4, SIZE + 1)
+    Path(first.path).with_suffix(".index").write_bytes(content)
+    with opened(first) as reader:
+        assert reader is not None
+        assert reader.start_below(3 * EACH) == 0  # The entry does not lead to its batch.
 
 
 def test_a_rolled_log_is_read_as_it_was_listed(folder: Path) -> None:

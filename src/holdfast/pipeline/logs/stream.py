@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
@@ -21,12 +21,11 @@ from holdfast.pipeline.logs.columns import split_bytes
 from holdfast.pipeline.logs.rows import record_rows
 from holdfast.pipeline.logs.splits import Piece, Replica, Split, replicas, segments, splits
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.storage.inspect.segment_reader import SegmentReader, opened
+from holdfast.storage.inspect.segment_reader import FAR, SegmentReader, opened
 from holdfast.storage.segment.batch_scan import FoundHeader
 
 Ends = dict[str, dict[str, int]]
 """Log end offsets by broker and partition."""
-FAR: Final = (1 << 63) - 1
 
 
 class Place(NamedTuple):
