@@ -208,8 +208,8 @@ def test_an_index_is_a_hint_and_may_end_with_zeros(folder: Path, padding: int) -
         found = [reader.start_below(offset) // SIZE for offset in (0, EACH, 2 * EACH, 13, FAR)]
         assert found == [0, 0, 1, 3, BATCHES - 1]
         assert [reader.align(nth * SIZE + 1) // SIZE for nth in range(BATCHES)] == [1, 2, 3, 4, 5]
-    put(content := bytearray(content), 12, 4, SIZE + 1)
-    Path(first.path).with_suffix(".index").write_bytes(content)
+    put(changed := bytearray(content), 12, 4, SIZE + 1)
+    Path(first.path).with_suffix(".index").write_bytes(changed)
     with opened(first) as reader:
         assert reader is not None
         assert reader.start_below(3 * EACH) == 0  # The entry does not lead to its batch.
@@ -235,16 +235,16 @@ def test_a_damaged_length_is_not_read_into_memory(
     sizes = []
     with opened(segment_at(first.path, BATCHES * EACH)) as reader:
         assert reader is not None
-        read_bytes = reader.file.read
+        file_of_reader = reader.file
 
         class Recording:
-            """The file, and how much was read at once."""
+            """The file, and the size of each read."""
 
-            path = reader.file.path
+            path = file_of_reader.path
 
             def read(self, position: int, size: int) -> bytes:
                 sizes.append(size)
-                return read_bytes(position, size)
+                return file_of_reader.read(position, size)
 
         reader.file = Recording()  # type: ignore[assignment]
         found = list(reader.read(0, reader.end, run_bytes=1 << 16))

@@ -218,9 +218,10 @@ class _Walk:
         self, damage: Damage, header: RecordBatchHeader, reader: SegmentReader
     ) -> tuple[int, int]:
         """The offsets of a damaged batch, as far as its header and its neighbours are plausible."""
-        is_plausible = self.segment.span.holds(header.base_offset) and damage.fault not in OFFSETS
-        first = max(self.expected, header.base_offset) if is_plausible else self.expected
-        following = reader.base_at(damage.end)
+        first, base, following = self.expected, header.base_offset, reader.base_at(damage.end)
+        limit = self.segment.span.limit if following is None else following
+        if damage.fault not in OFFSETS and first <= base < limit:
+            first = base
         if following is not None and following > first:
             return first, following
         return first, first + max(header.last_offset_delta, 0) + 1
