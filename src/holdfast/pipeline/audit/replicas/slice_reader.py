@@ -224,7 +224,7 @@ class _Walk:
             first = base
         if following is not None and following > first:
             return first, following
-        return first, first + max(header.last_offset_delta, 0) + 1
+        return first, min(first + max(header.last_offset_delta, 0) + 1, self.segment.span.limit)
 
     def _note(
         self, first: int, until: int, position: int | None, reason: str, *, is_damage: bool = True
