@@ -21,6 +21,7 @@ from holdfast.protocol.kraft_records import (
 )
 from holdfast.protocol.kraft_records.definitions import KINDS
 from holdfast.protocol.records import BatchOptions, NewRecord, build_batch
+from holdfast.storage.segment.batch_scan import LARGE_BYTES
 
 A, B = b"a" * 16, b"b" * 16
 NUMBERS = {kind: key for key, kind in KINDS.items()}
@@ -277,7 +278,7 @@ def no_ops(first: int, count: int) -> bytes:
     return b"".join((first + nth).to_bytes(8, "big") + one for nth in range(count))
 
 
-@pytest.mark.parametrize("piece", [1, 100, 150, 1000])
+@pytest.mark.parametrize("piece", [61, 100, 150, 1000])
 def test_a_file_is_read_in_pieces_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
 ) -> None:
@@ -304,9 +305,9 @@ def test_a_length_that_no_batch_has_is_refused(tmp_path: Path) -> None:
     """It is not read into memory first."""
     path = write(tmp_path, f"{0:020}.log", batch(0, *CREATED))
     with path.open("r+b") as file:
-        file.truncate(kraft_log_reader.LARGEST_BATCH + 1_000)  # Nothing is allocated.
+        file.truncate(LARGE_BYTES + 1_000)  # Nothing is allocated.
         file.seek(8)
-        file.write(kraft_log_reader.LARGEST_BATCH.to_bytes(4, "big"))
+        file.write(LARGE_BYTES.to_bytes(4, "big"))
     _, [trouble], _ = read_metadata([tmp_path], ["t"])
     assert "a batch cannot be" in trouble
 

@@ -29,9 +29,9 @@ from holdfast.storage.inspect.log_files import (
     read_aborted,
     read_indexes,
     read_producers,
-    walk,
 )
-from holdfast.storage.segment.batch_scan import BadBatchError
+from holdfast.storage.inspect.segment_reader import read_segment
+from holdfast.storage.segment.damage import Damage
 
 CODES = "Exit codes: 0 good, 1 something is wrong, 64 bad input, 70 a bug in Holdfast."
 
@@ -120,10 +120,11 @@ def _batches(disk: RealDisk, files: LogFiles, *, deep: bool) -> Iterator[dict[st
         part: dict[str, Any] = {"file": path, "batches": [], "aborted": [], "error": None}
         try:
             part["aborted"] = [one._asdict() for one in read_aborted(disk, files, base)]
-            for found in walk(disk, path):
-                part["batches"].append(batch_rows(found, deep=deep))
-        except BadBatchError as error:
-            part["error"] = {"position": error.position, "problem": error.reason}
+            for found in read_segment(disk, files, base):
+                if isinstance(found, Damage):
+                    part["error"] = {"position": found.position, "problem": found.reason}
+                    break
+                part["batches"] += [batch_rows(one, deep=deep) for one in found.each()]
         except DamagedFileError as error:
             part["error"] = {"position": None, "problem": str(error)}
         yield part

@@ -39,7 +39,7 @@ from holdfast.pipeline.audit.judge.concurrent_changes import doubted
 from holdfast.pipeline.audit.judge.reconcile import Topic, settle_topics, tally
 from holdfast.pipeline.audit.judge.stretch_verdict import Expectation
 from holdfast.pipeline.audit.replicas.replica_files import Cluster, find_replicas
-from holdfast.pipeline.audit.replicas.segments import began_ms
+from holdfast.pipeline.audit.replicas.slice_reader import began_ms
 from holdfast.pipeline.audit.replicas.truth import Replica
 from holdfast.pipeline.errors import PipelineError
 from holdfast.pipeline.spark import failures

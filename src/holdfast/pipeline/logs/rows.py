@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from holdfast.pipeline.logs.open_segment import read_piece
-from holdfast.pipeline.logs.segment_batches import Damage, Span
 from holdfast.pipeline.logs.splits import Piece
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
 from holdfast.protocol.records.arrow.batch_walk import HEADER_FIELDS
@@ -18,13 +16,15 @@ from holdfast.protocol.records.arrow.reader import read_runs
 from holdfast.protocol.records.arrow.rows import FIELDS
 from holdfast.protocol.records.batch_header import CONTROL, LENGTH_END, TRANSACTIONAL
 from holdfast.storage.file_names import LOG, file_name
+from holdfast.storage.inspect.segment_reader import opened
 from holdfast.storage.segment.batch_scan import Run
+from holdfast.storage.segment.damage import TAILS, Damage, Fault
 
 _MOST_MS: Final = (1 << 63) // 1_000 - 1
 """What Spark, which counts microseconds, can hold."""
 
 Ints = npt.NDArray[np.int64]
-Making = Callable[["_Table", "_Stretch"], Iterator[Any]]
+Making = Callable[["_Table", Run], Iterator[Any]]
 
 
 def record_rows(piece: Piece, schema: Any) -> Iterator[Any]:
@@ -38,85 +38,48 @@ def batch_rows(piece: Piece, schema: Any) -> Iterator[Any]:
 
 
 def _rows(piece: Piece, schema: Any, make: Making) -> Iterator[Any]:
-    table = _Table(piece, schema)
-    for found in read_piece(piece):
-        for part in _stretches(found, piece.span) if isinstance(found, Run) else (found,):
-            yield from (table.damaged(part),) if isinstance(part, Damage) else make(table, part)
+    """The rows of a piece; none if retention has removed the segment.
 
-
-class _Stretch(NamedTuple):
-    """Good batches in sequence, without a gap."""
-
-    run: Run
-    first: int
-    last: int
-    """After the last one, as an index among the batches of the run."""
-    places: list[int]
-    """Where the batches of the run start in its chunk, and where the last one ends."""
-
-    @property
-    def view(self) -> memoryview:
-        return memoryview(self.run.chunk)[self.places[self.first] : self.places[self.last]]
-
-    @property
-    def position(self) -> int:
-        """The position in the file."""
-        return self.run.start + self.places[self.first]
-
-    def single(self, nth: int) -> _Stretch:
-        return self._replace(first=nth, last=nth + 1)
-
-    def damage(self, reason: str) -> Damage:
-        """The damage, if the first of them is bad."""
-        header = RecordBatchHeader._make(self.run.batches[self.first])
-        return Damage(self.position, self.position + header.size, reason, header)
-
-
-def _stretches(run: Run, span: Span) -> Iterator[_Stretch | Damage]:
-    """A run without the batches whose offsets cannot be in this segment.
-
-    The CRC does not cover the base offset: a batch with a wrong one looks good otherwise.
+    Positions in a file that the cleaner has replaced mean nothing in the new one. So the piece that
+    begins the segment gets all of the new file, and the others get nothing.
     """
-    places = [0]
-    strays = []
-    for nth, fields in enumerate(run.batches):
-        places.append(places[-1] + fields[1] + LENGTH_END)
-        if not span.holds(fields[0], fields[0] + fields[6]):
-            strays.append(nth)
-    first = 0
-    for stray in strays:
-        if first < stray:
-            yield _Stretch(run, first, stray, places)
-        base, delta = run.batches[stray][0], run.batches[stray][6]
-        reason = f"offsets {base} to {base + delta} do not belong in this segment"
-        yield _Stretch(run, stray, stray + 1, places).damage(reason)
-        first = stray + 1
-    if first < len(run.batches):
-        yield _Stretch(run, first, len(run.batches), places)
+    table = _Table(piece, schema)
+    with opened(piece.segment) as reader:
+        if reader is None or (reader.is_replaced and piece.start):
+            return
+        start = reader.align(piece.start, piece.origin)
+        is_last = piece.stop == piece.segment.size or reader.is_replaced
+        stop = reader.end if is_last else reader.align(piece.stop, start)
+        for found in reader.read(start, stop):
+            for part in found.without({Fault.STRAY}) if isinstance(found, Run) else (found,):
+                if isinstance(part, Run):
+                    yield from make(table, part)
+                elif part.fault not in TAILS:
+                    yield table.damaged(part)
 
 
-def _decoded(table: _Table, stretch: _Stretch) -> Iterator[Any]:
+def _decoded(table: _Table, run: Run) -> Iterator[Any]:
     """Records. If one of the batches has a wrong record count, the others are read one by one."""
     last = -1
     try:
-        for rows in read_runs(stretch.view, check_crc=False, columns=table.decoded):
+        for rows in read_runs(run.view, check_crc=False, columns=table.decoded):
             if rows.num_rows:
-                yield table.records(rows, stretch.position)
+                yield table.records(rows, run.start)
                 last = rows.column("position")[-1].as_py()
     except MalformedBatchError as error:
-        if stretch.last - stretch.first == 1:
-            yield table.damaged(stretch.damage(error.reason))
+        if len(run.batches) == 1:
+            header = RecordBatchHeader._make(run.batches[0])
+            yield table.damaged(Damage(run.start, run.end, Fault.COUNTS, error.reason, header))
             return
-        begin = stretch.places[stretch.first]
-        for nth in range(stretch.first, stretch.last):
-            if stretch.places[nth] - begin > last:
-                yield from _decoded(table, stretch.single(nth))
+        places = run.places()
+        for nth, place in enumerate(places[:-1]):
+            if place > last:
+                yield from _decoded(table, run.part(places, nth, nth + 1))
 
 
-def _rows_from_headers(table: _Table, stretch: _Stretch) -> Iterator[Any]:
-    batches = stretch.run.batches[stretch.first : stretch.last]
-    headers = np.array(batches, HEADER_FIELDS.newbyteorder("="))
-    positions = np.array(stretch.places[stretch.first : stretch.last]) + stretch.run.start
+def _rows_from_headers(table: _Table, run: Run) -> Iterator[Any]:
+    headers = np.array(run.batches, HEADER_FIELDS.newbyteorder("="))
+    positions = np.array(run.places()[:-1]) + run.start
     last_offsets = headers["base_offset"] + headers["last_offset_delta"]
     columns = {
         "base_offset": headers["base_offset"],
@@ -150,12 +113,12 @@ class _Table:
     def __init__(self, piece: Piece, schema: Any) -> None:
         replica = piece.replica
         self.schema = schema
-        self.span = piece.span
+        self.span = piece.segment.span
         self.same: dict[str, object] = {
             "broker": replica.broker,
             "topic": replica.topic,
             "partition": replica.partition,
-            "segment": file_name(piece.span.base, LOG),
+            "segment": file_name(piece.segment.base, LOG),
             "error": None,
         }
         self.limits: dict[str, int | None] = {
@@ -193,7 +156,7 @@ class _Table:
         where = f"{self.same['topic']}-{self.same['partition']}/{self.same['segment']}"
         header = damage.header
         base = header.base_offset if header is not None else -1
-        is_known = self.span.holds(base, base)
+        is_known = self.span.holds(base)
         values: dict[str, object] = {
             **self.same,
             "position": damage.position,

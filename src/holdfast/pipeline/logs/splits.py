@@ -10,7 +10,6 @@ removes meanwhile is not missed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,11 +19,12 @@ from pyspark.sql.datasource import InputPartition
 
 from holdfast.model import Offset, TopicPartition
 from holdfast.pipeline.errors import PipelineError
-from holdfast.pipeline.logs.segment_batches import Span
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_offsets
-from holdfast.storage.file_names import HIGH_WATERMARKS, LOG, RECOVERY_POINTS, partition_of
+from holdfast.storage.file_names import HIGH_WATERMARKS, RECOVERY_POINTS
 from holdfast.storage.inspect.log_files import log_files
+from holdfast.storage.inspect.log_listing import partitions_on
+from holdfast.storage.inspect.segment_reader import SegmentFile, list_segments
 
 LEAST_SPLIT_BYTES = 16 << 20
 MOST_SPLIT_BYTES = 64 << 20
@@ -50,17 +50,14 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """The links of one segment that start in [start, stop)."""
+    """The batches, and the damage, of one segment that start in [start, stop)."""
 
     replica: Replica
-    span: Span
+    segment: SegmentFile
     start: int
     stop: int
-    end: int
-    """The size of the file."""
-    inode: int
     origin: int = 0
-    """A link at or before the start."""
+    """A batch starts there, at or before the start."""
 
 
 @dataclass(slots=True)
@@ -96,9 +93,8 @@ def replicas(options: Mapping[str, str]) -> Iterator[Replica]:
     for broker, root in parse_paths(options.get("path", "")):
         disk = RealDisk(root, read_only=True)
         marks, points = _offsets(disk, HIGH_WATERMARKS), _offsets(disk, RECOVERY_POINTS)
-        for name in sorted(entry.name for entry in disk.list("") if entry.is_directory):
-            found = partition_of(name)
-            if found is not None and (topics is None or found.topic in topics):
+        for found in partitions_on(disk):
+            if topics is None or found.topic in topics:
                 yield Replica(broker, root, *found, marks.get(found), points.get(found))
 
 
@@ -114,26 +110,10 @@ def segments(replica: Replica) -> list[Piece]:
     """The whole segments of a log, oldest first; none if it has vanished."""
     disk = RealDisk(replica.root, read_only=True)
     try:
-        files = log_files(disk, replica.directory)
+        found = list_segments(disk, log_files(disk, replica.directory))
     except FileNotFoundError:
         return []
-    found = []
-    for base, upper in zip(files.bases, [*files.bases[1:], None], strict=True):
-        try:
-            status = os.stat(disk.full(files.path(base, LOG)))  # noqa: PTH116  # a plain string
-        except FileNotFoundError:
-            continue
-        size = status.st_size
-        piece = Piece(
-            replica=replica,
-            span=Span(base, upper),
-            start=0,
-            stop=size,
-            end=size,
-            inode=status.st_ino,
-        )
-        found.append(piece)
-    return found
+    return [Piece(replica=replica, segment=one, start=0, stop=one.size) for one in found]
 
 
 def splits(pieces: Iterable[Piece], split_bytes: int | None = None) -> list[Split]:

@@ -13,20 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
 from holdfast.pipeline.logs.columns import split_bytes
-from holdfast.pipeline.logs.open_segment import opened
 from holdfast.pipeline.logs.rows import record_rows
-from holdfast.pipeline.logs.segment_batches import Chain
 from holdfast.pipeline.logs.splits import Piece, Replica, Split, replicas, segments, splits
 from holdfast.protocol.records import RecordBatchHeader
+from holdfast.storage.inspect.segment_reader import FAR, SegmentReader, opened
+from holdfast.storage.segment.batch_scan import FoundHeader
 
 Ends = dict[str, dict[str, int]]
 """Log end offsets by broker and partition."""
-FAR: Final = (1 << 63) - 1
 
 
 class Place(NamedTuple):
@@ -64,7 +63,7 @@ class LogStreamReader(DataSourceStreamReader):
             found = segments(replica)
             if found:
                 place = self._place(found[-1], FAR)
-                end = place.offset if place is not None else found[-1].span.base
+                end = place.offset if place is not None else found[-1].segment.base
                 ends.setdefault(replica.broker, {})[replica.directory] = end
         return ends
 
@@ -84,12 +83,13 @@ class LogStreamReader(DataSourceStreamReader):
         first = start.get(replica.broker, {}).get(replica.directory, 0)
         last = end.get(replica.broker, {}).get(replica.directory, 0)
         for piece in segments(replica):
-            base, upper = piece.span
+            base, upper = piece.segment.span
             if base >= last or (upper is not None and upper <= first):
                 continue
             begin = self._position(piece, first) if base < first else 0
-            stop = self._position(piece, last) if upper is None or last < upper else piece.end
-            yield replace(piece, start=begin, origin=begin, stop=stop, end=stop)
+            stop = self._position(piece, last) if upper is None or last < upper else piece.stop
+            segment = piece.segment._replace(size=stop)
+            yield replace(piece, segment=segment, start=begin, origin=begin, stop=stop)
 
     def _position(self, piece: Piece, offset: int) -> int:
         """Where in a segment the batches below an offset end."""
@@ -99,25 +99,25 @@ class LogStreamReader(DataSourceStreamReader):
     def _place(self, piece: Piece, below: int) -> Place | None:
         """The place after the last good batch of a segment whose offsets are all below this one."""
         known = self._places.setdefault((piece.replica.broker, piece.replica.directory), [])
-        with opened(piece) as chain:
-            if chain is None:
+        with opened(piece.segment) as reader:
+            if reader is None:
                 return None
-            place = _remembered(chain, known, below)
-            for link in chain.links(place.after if place else chain.start_below(below)):
-                if link.header is not None:
-                    if link.header.end_offset > below:
+            place = _remembered(reader, known, below)
+            for found in reader.headers(place.after if place else reader.start_below(below)):
+                if isinstance(found, FoundHeader):
+                    if found.header.end_offset > below:
                         break
-                    place = Place(piece.span.base, link.position, link.header)
+                    place = Place(piece.segment.base, *found)
         if place is not None and place not in known:
             known.append(place)
             del known[:-2]
         return place
 
 
-def _remembered(chain: Chain, known: list[Place], below: int) -> Place | None:
+def _remembered(reader: SegmentReader, known: list[Place], below: int) -> Place | None:
     """The last place that still exists: a truncated log may have grown again."""
     for place in reversed(known):
-        is_here = place.segment == chain.span.base and place.offset <= below
-        if is_here and chain.has(place.position, place.header):
+        is_here = place.segment == reader.span.base and place.offset <= below
+        if is_here and reader.header_at(place.position) == place.header:
             return place
     return None

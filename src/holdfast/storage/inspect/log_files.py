@@ -6,7 +6,6 @@ checks it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from holdfast.model import EpochEntry
@@ -26,7 +25,7 @@ from holdfast.storage.file_names import (
 )
 from holdfast.storage.producers.producer_snapshot import decode_snapshot
 from holdfast.storage.producers.producer_state import ProducerEntry
-from holdfast.storage.segment.batch_scan import FoundBatch, verified_batches
+from holdfast.storage.segment.batch_scan import FoundBatch
 from holdfast.storage.segment.offset_and_time_index import (
     OFFSET_ENTRY_BYTES,
     TIME_ENTRY_BYTES,
@@ -71,15 +70,6 @@ def find_logs(disk: Disk) -> list[LogFiles]:
         if entry.is_directory and partition_of(entry.name) is not None
     ]
     return [one for one in found if one.bases]
-
-
-def walk(disk: Disk, path: str) -> Iterator[FoundBatch]:
-    """The batches of one log file, verified; BadBatchError at the first bad one."""
-    file = disk.open(path)
-    try:
-        yield from verified_batches(file, 0, file.size)
-    finally:
-        file.close()
 
 
 def batch_facts(found: FoundBatch) -> dict[str, object]:

@@ -1,14 +1,15 @@
 """Verifies a log's files and reports every problem with file, position and offset.
 
-Rules: batches are whole, CRCs match, offsets rise, leader epochs do not fall; segments follow each
-other; every index entry matches the batch it points to; snapshots, transaction indexes and
-checkpoints can be read and agree with the batches. Gaps between offsets are counted, but are not a
-problem: compaction leaves them.
+Rules: batches have none of the faults in `segment.damage`; segments follow each other; every index
+entry matches the batch it points to; snapshots, transaction indexes and checkpoints can be read and
+agree with the batches. Gaps between offsets are counted, but are not a problem: compaction leaves
+them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,15 +19,17 @@ from holdfast.protocol.records import MalformedBatchError, read_records
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk
 from holdfast.storage.file_names import EPOCH_CHECKPOINT, LOG, OFFSET_INDEX, TIME_INDEX
+from holdfast.storage.inspect.batch_order import BatchOrder
 from holdfast.storage.inspect.log_files import (
     LogFiles,
     checkpointed_epochs,
     read_aborted,
     read_indexes,
     read_producers,
-    walk,
 )
-from holdfast.storage.segment.batch_scan import BadBatchError, FoundBatch
+from holdfast.storage.inspect.segment_reader import read_segment
+from holdfast.storage.segment.batch_scan import FoundBatch
+from holdfast.storage.segment.damage import Damage, Doubt, Fault
 
 
 class Finding(NamedTuple):
@@ -72,7 +75,8 @@ class _Examination:
         self.files = files
         self.deep = deep
         self.result = Examined(files.directory or ".", len(files.bases))
-        self.result.start_offset = self.end = files.bases[0]
+        self.result.start_offset = files.bases[0]
+        self.order = BatchOrder(files.bases[0])
         self.cache = EpochCache()
 
     def wrong(self, file: str, position: int | None, offset: int | None, problem: str) -> None:
@@ -80,19 +84,23 @@ class _Examination:
 
     def segment(self, base: int) -> None:
         """Verify one segment: its batches, then its other files."""
-        path = self.files.path(base, LOG)
-        if base < self.end:
-            self.wrong(path, 0, base, f"the segment before it ends at {self.end}")
+        path, end = self.files.path(base, LOG), self.order.end
+        if end is not None and base < end:
+            self.wrong(path, 0, base, f"the segment before it ends at {end}")
         starts: dict[int, int] = {}
         times: list[tuple[int, int]] = []
-        try:
-            for found in walk(self.disk, path):
-                self._batch(path, found)
-                starts[found.position] = found.header.end_offset - 1
-                times.append((found.header.end_offset - 1, found.header.max_timestamp))
-        except BadBatchError as error:
-            self.wrong(path, error.position, self.end, error.reason)
-        self.result.end_offset = self.end
+        for found in read_segment(self.disk, self.files, base, self.order):
+            if isinstance(found, Damage):
+                self.wrong(path, found.position, self.order.end, found.reason)
+                break  # Nothing after it is certain.
+            doubts: dict[int, list[Doubt]] = {}
+            for doubt in found.doubts:
+                doubts.setdefault(doubt.nth, []).append(doubt)
+            for nth, batch in enumerate(found.each()):
+                self._batch(path, batch, doubts.get(nth, ()))
+                starts[batch.position] = batch.header.end_offset - 1
+                times.append((batch.header.end_offset - 1, batch.header.max_timestamp))
+        self.result.end_offset = self.order.end or base
         self.result.size += self.disk.size(path)
         self._indexes(base, starts, times)
         try:
@@ -100,18 +108,15 @@ class _Examination:
         except DamagedFileError as error:
             self.wrong(error.path, None, None, error.reason)
 
-    def _batch(self, path: str, found: FoundBatch) -> None:
+    def _batch(self, path: str, found: FoundBatch, doubts: Iterable[Doubt]) -> None:
         header, result = found.header, self.result
-        if header.base_offset < self.end:
-            self.wrong(path, found.position, header.base_offset, f"expected {self.end} or more")
-        elif header.base_offset > self.end:
-            result.gaps += 1
-        if 0 <= header.leader_epoch < self.cache.latest_epoch:
-            problem = f"leader epoch {header.leader_epoch} after {self.cache.latest_epoch}"
-            self.wrong(path, found.position, header.base_offset, problem)
-        elif header.leader_epoch > self.cache.latest_epoch:
+        for doubt in doubts:
+            if doubt.fault is Fault.GAP:
+                result.gaps += 1
+            else:
+                self.wrong(path, found.position, header.base_offset, doubt.reason)
+        if header.leader_epoch > self.cache.latest_epoch:
             self.cache.assign(LeaderEpoch(header.leader_epoch), Offset(header.base_offset))
-        self.end = max(self.end, header.end_offset)
         result.batches += 1
         result.records += header.record_count
         if self.deep:

@@ -7,8 +7,11 @@ batch. It cannot continue after that point, because only the length of a batch l
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
+
+from google_crc32c import extend
 
 from holdfast.protocol.records import Batch, MalformedBatchError, RecordBatchHeader, crc32c
 from holdfast.protocol.records.batch_header import (
@@ -19,11 +22,14 @@ from holdfast.protocol.records.batch_header import (
     LEAST_RECORD_BYTES,
     LENGTH_END,
     MAGIC,
+    MAGIC_POSITION,
+    Bytes,
     check_span,
     parse_header,
 )
 from holdfast.protocol.records.crc import crc32c_parts
 from holdfast.storage.disk import File
+from holdfast.storage.segment.damage import Damage, Doubt, Fault
 
 CHUNK_BYTES = 1 << 20
 """Large enough that system calls are negligible, small enough for the processor's cache."""
@@ -31,6 +37,8 @@ _FAR_OFFSET = 1 << 62
 """Offsets below this cannot overflow."""
 _LEAST_LENGTH = HEADER_BYTES - LENGTH_END
 _NOT_SUMMED = LENGTH_END - ATTRIBUTES_POSITION
+LARGE_BYTES = 64 << 20
+"""A batch above this size is read into memory only if its CRC matches."""
 _WINDOW_BYTES = 1 << 16
 _SMALL_BATCH_BYTES = 1 << 12
 """Headers of batches below this size are read many at a time, larger ones one by one."""
@@ -39,10 +47,11 @@ _SMALL_BATCH_BYTES = 1 << 12
 class BadBatchError(Exception):
     """The bytes at this position are not a batch, or it is damaged."""
 
-    def __init__(self, path: str, position: int, reason: str) -> None:
+    def __init__(self, path: str, position: int, fault: Fault, reason: str) -> None:
         super().__init__(f"{path}: byte {position}: {reason}")
         self.path = path
         self.position = position
+        self.fault = fault
         self.reason = reason
 
 
@@ -52,13 +61,18 @@ class FoundHeader(NamedTuple):
     position: int
     header: RecordBatchHeader
 
+    @property
+    def end(self) -> int:
+        """Where the batch ends."""
+        return self.position + self.header.size
+
 
 class FoundBatch(NamedTuple):
     """A whole batch and where it starts in the file."""
 
     position: int
     header: RecordBatchHeader
-    chunk: bytes
+    chunk: Bytes
     """Contains the batch, among others."""
     place: int
     """Where it starts in the chunk."""
@@ -90,16 +104,18 @@ def walk_headers(file: File, position: int, end: int) -> Iterator[FoundHeader]:
 
 
 def _header(file: File, data: bytes, place: int, position: int, end: int) -> RecordBatchHeader:
-    if len(data) - place < HEADER_BYTES or end - position < HEADER_BYTES:
-        raise BadBatchError(file.path, position, f"truncated: {end - position} bytes of a header")
+    left = end - position
+    if len(data) - place < HEADER_BYTES or left < HEADER_BYTES:
+        reason = f"truncated: {left} bytes of a header"
+        raise BadBatchError(file.path, position, Fault.TRUNCATED, reason)
     header = RecordBatchHeader._make(HEADER.unpack_from(data, place))
     if header.magic != MAGIC:
-        raise BadBatchError(file.path, position, f"message format {header.magic}, not {MAGIC}")
-    size = header.length + LENGTH_END
-    if size < HEADER_BYTES or position + size > end:
-        raise BadBatchError(
-            file.path, position, f"a batch of {size} bytes, {end - position} are left"
-        )
+        reason = f"message format {header.magic}, not {MAGIC}"
+        raise BadBatchError(file.path, position, Fault.MAGIC, reason)
+    if not HEADER_BYTES <= header.size <= left:
+        fault = Fault.TRUNCATED if header.size > left else Fault.LENGTH
+        reason = f"a batch of {header.size} bytes, {left} are left"
+        raise BadBatchError(file.path, position, fault, reason)
     return header
 
 
@@ -108,18 +124,60 @@ Fields = tuple[int, ...]
 
 
 class Run(NamedTuple):
-    """Adjacent verified batches in one chunk, for fast recovery."""
+    """Adjacent verified batches in one chunk: a million of them cost no object each."""
 
-    chunk: bytes
+    chunk: Bytes
     start: int
     """Where the chunk, and the first batch, starts in the file."""
     batches: list[Fields]
     end: int
     """Where in the file the last of them ends."""
+    doubts: Sequence[Doubt] = ()
+    """What `inspect.segment_reader` objects to."""
+
+    @property
+    def view(self) -> memoryview:
+        """The bytes of the batches."""
+        return memoryview(self.chunk)[: self.end - self.start]
 
     def batch(self, place: int) -> Batch:
         """The batch at a place in the chunk, for reading its records."""
         return Batch(self.chunk, place)
+
+    def places(self) -> list[int]:
+        """Where the batches start in the chunk, and where the last one ends."""
+        return list(accumulate([fields[1] + LENGTH_END for fields in self.batches], initial=0))
+
+    def each(self) -> Iterator[FoundBatch]:
+        """One batch at a time."""
+        place = 0
+        for fields in self.batches:
+            header = RecordBatchHeader._make(fields)
+            yield FoundBatch(self.start + place, header, self.chunk, place)
+            place += header.size
+
+    def without(self, faults: Collection[Fault]) -> Iterator[Run | Damage]:
+        """The batches without these faults, and the others as damage."""
+        doubts = [one for one in self.doubts if one.fault in faults]
+        if not doubts:
+            yield self
+            return
+        first, places = 0, self.places()
+        for doubt in doubts:
+            if first < doubt.nth:
+                yield self.part(places, first, doubt.nth)
+            header = RecordBatchHeader._make(self.batches[doubt.nth])
+            position = self.start + places[doubt.nth]
+            yield Damage(position, position + header.size, doubt.fault, doubt.reason, header)
+            first = doubt.nth + 1
+        if first < len(self.batches):
+            yield self.part(places, first, len(self.batches))
+
+    def part(self, places: Sequence[int], first: int, last: int) -> Run:
+        """The batches [first, last)."""
+        start, end = places[first], places[last]
+        chunk = memoryview(self.chunk)[start:end]
+        return Run(chunk, self.start + start, self.batches[first:last], self.start + end)
 
 
 def verified_runs(
@@ -187,39 +245,58 @@ def _good_batches(chunk: bytes) -> tuple[list[Fields], int]:
 
 def _check(file: File, chunk: bytes, position: int) -> int:
     """The size of the batch at the start of a chunk, or BadBatchError."""
-    header = _parsed(file, chunk, position)
-    size = header.length + LENGTH_END
-    if crc32c(chunk[ATTRIBUTES_POSITION:size]) != header.crc:
-        raise BadBatchError(file.path, position, "the CRC does not match")
+    try:
+        header = parse_header(chunk)
+    except MalformedBatchError as error:
+        raise BadBatchError(file.path, position, _fault(chunk), error.reason) from None
+    if crc32c(chunk[ATTRIBUTES_POSITION : header.size]) != header.crc:
+        raise BadBatchError(file.path, position, Fault.CRC, Fault.CRC.value)
     try:
         check_span(header)
     except MalformedBatchError as error:
-        raise BadBatchError(file.path, position, error.reason) from None
-    return size
+        raise BadBatchError(file.path, position, Fault.COUNTS, error.reason) from None
+    return header.size
+
+
+def _fault(chunk: bytes) -> Fault:
+    """Why `parse_header` refuses the batch at the start of a chunk."""
+    if len(chunk) > MAGIC_POSITION and chunk[MAGIC_POSITION] != MAGIC:
+        return Fault.MAGIC
+    is_known = len(chunk) >= LENGTH_END
+    return Fault.LENGTH if is_known and _size(chunk) < HEADER_BYTES else Fault.TRUNCATED
+
+
+def _size(chunk: bytes) -> int:
+    return int.from_bytes(chunk[8:LENGTH_END], "big", signed=True) + LENGTH_END
 
 
 def verified_batches(file: File, position: int, end: int) -> Iterator[FoundBatch]:
     """As `verified_runs`, one batch at a time."""
     for run in verified_runs(file, position, end):
-        place = 0
-        for fields in run.batches:
-            header = RecordBatchHeader._make(fields)
-            yield FoundBatch(run.start + place, header, run.chunk, place)
-            place += header.size
+        yield from run.each()
 
 
 def _chunk_at(file: File, position: int, end: int, chunk_bytes: int) -> bytes:
     chunk = file.read(position, min(chunk_bytes, end - position))
     if len(chunk) < HEADER_BYTES:
         return chunk
-    size = int.from_bytes(chunk[8:LENGTH_END], "big", signed=True) + LENGTH_END
+    size = _size(chunk)
     if len(chunk) < size <= end - position:
+        header = RecordBatchHeader._make(HEADER.unpack_from(chunk))
+        if size > LARGE_BYTES and not crc_matches(file, position, header):
+            reason = f"a batch cannot be {size} bytes long, unless its CRC matches"
+            raise BadBatchError(file.path, position, Fault.LENGTH, reason)
         chunk = file.read(position, size)
     return chunk
 
 
-def _parsed(file: File, chunk: bytes, position: int) -> RecordBatchHeader:
-    try:
-        return parse_header(chunk)
-    except MalformedBatchError as error:
-        raise BadBatchError(file.path, position, error.reason) from None
+def crc_matches(file: File, position: int, header: RecordBatchHeader) -> bool:
+    """Verify a batch's CRC in pieces: a damaged length may claim a gigabyte."""
+    crc, at, end = 0, position + ATTRIBUTES_POSITION, position + header.size
+    while at < end:  # At most size / piece rounds.
+        piece = file.read(at, min(CHUNK_BYTES, end - at))
+        if not piece:
+            return False
+        crc = extend(crc, piece)
+        at += len(piece)
+    return crc == header.crc

@@ -6,27 +6,25 @@ records of an old log are irrelevant. They are sorted out before any of them is 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holdfast.pipeline.audit.replicas.segments import opened
 from holdfast.protocol.kraft_records import MetadataRecord, decode_record
 from holdfast.protocol.kraft_records.codec import FRAME_VERSION
 from holdfast.protocol.kraft_records.definitions import KINDS
-from holdfast.protocol.records import MalformedBatchError
-from holdfast.protocol.records.arrow.batch_walk import Untrue, batch_starts
+from holdfast.protocol.records import Batch, MalformedBatchError
 from holdfast.protocol.records.arrow.reader import read_runs
-from holdfast.protocol.records.batch_header import HEADER_BYTES, MAGIC, MAGIC_POSITION, Batch
+from holdfast.storage import RealDisk
+from holdfast.storage.inspect.batch_order import Span
+from holdfast.storage.inspect.segment_reader import FAR, SegmentReader
+from holdfast.storage.segment.batch_scan import Run
+from holdfast.storage.segment.damage import TAILS, Damage, Fault
 
 PIECE_BYTES: Final = 1 << 20
-LARGEST_BATCH: Final = 64 << 20
-"""Controllers write batches of 8 MiB at most; a greater length is damaged."""
 COLUMNS: Final = ("offset", "timestamp", "value", "is_control")
 _OTHERS: Final = pa.array(
     [bytes([FRAME_VERSION, key]) for key in range(128) if key not in KINDS], pa.binary()
@@ -42,67 +40,28 @@ def read_records(path: Path, *, is_complete: bool) -> Iterator[tuple[int, int, M
     (`is_complete`). MalformedBatchError, MalformedMessage or UnsupportedVersionError if the file
     cannot be read.
     """
-    with opened(str(path)) as file:
-        for position, piece in _pieces(file, is_complete=is_complete):
+    file = RealDisk(path.parent, read_only=True).open(path.name)
+    try:
+        reader = SegmentReader(file, Span(0, FAR if is_complete else None), file.size)
+        for found in reader.read(0, reader.end, run_bytes=PIECE_BYTES):
             try:
-                for run in read_runs(piece, columns=COLUMNS):
-                    yield from _decoded(run)
+                if isinstance(found, Run):
+                    for rows in read_runs(found.view, check_crc=False, columns=COLUMNS):
+                        yield from _decoded(rows)
+                elif found.fault not in TAILS:
+                    _refuse(found, reader)
             except MalformedBatchError as error:
+                position = found.start if isinstance(found, Run) else found.position
                 where = position + error.position
                 raise MalformedBatchError(where, error.reason, error.error_code) from None
+    finally:
+        file.close()
 
 
-def _pieces(file: int, *, is_complete: bool) -> Iterator[tuple[int, bytes]]:
-    """Whole batches, and their positions. Each round takes at least one batch."""
-    position, size = 0, PIECE_BYTES
-    while data := os.pread(file, size, position):
-        try:
-            starts, after = batch_starts(memoryview(data), 0, len(data))
-        except Untrue:
-            yield position, data  # The decoder reports what is wrong.
-            return
-        if after <= len(data):
-            yield position, data
-            position += len(data)
-        elif starts[-1] > 0:
-            yield position, data[: starts[-1]]
-            position, size = position + starts[-1], PIECE_BYTES
-        elif len(data) < size:  # The end of the file.
-            if is_complete or _has_later_batch(data):
-                yield position, data  # The decoder reports the batch that does not end.
-            return
-        else:
-            size = _size(after, position)
-
-
-def _size(size: int, position: int) -> int:
-    """How much to read for a batch that is larger than a piece."""
-    if size > LARGEST_BATCH:
-        raise MalformedBatchError(position, f"a batch cannot be {size} bytes long")
-    return size
-
-
-def _has_later_batch(data: bytes) -> bool:
-    """Whether a good batch follows the incomplete one that `data` starts with.
-
-    Then nobody is writing the incomplete one: its length is damaged.
-    """
-    octets = np.frombuffer(data, np.uint8)
-    end = len(octets) - HEADER_BYTES + 1
-    if end <= 0:
-        return False
-    base = int.from_bytes(data[:8], "big")
-    is_likely = octets[MAGIC_POSITION : MAGIC_POSITION + end] == MAGIC
-    is_likely &= octets[:end] == 0  # No offset is as large as 2 ** 56.
-    return any(_is_batch_after(base, data, at) for at in np.flatnonzero(is_likely).tolist())
-
-
-def _is_batch_after(base: int, data: bytes, position: int) -> bool:
-    try:
-        batch = Batch(data, position)
-    except MalformedBatchError:
-        return False
-    return batch.header.base_offset > base and batch.crc_matches()
+def _refuse(damage: Damage, reader: SegmentReader) -> None:
+    if damage.fault is Fault.CRC and damage.header is not None:
+        Batch(reader.file.read(damage.position, damage.header.size)).check_crc()
+    raise MalformedBatchError(0, damage.reason)
 
 
 def _decoded(run: Any) -> Iterator[tuple[int, int, MetadataRecord]]:

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from holdfast.pipeline.audit.controllers.kraft_log_reader import read_records
-from holdfast.pipeline.audit.replicas.segment_reader import last_batch
-from holdfast.pipeline.audit.replicas.segments import segment_at
+from holdfast.pipeline.audit.replicas.slice_reader import last_batch
 from holdfast.protocol.errors import MalformedMessage, UnsupportedVersionError
 from holdfast.protocol.kraft_records import (
     NO_LEADER_CHANGE,
@@ -31,6 +30,7 @@ from holdfast.protocol.kraft_records import (
     TopicRecord,
 )
 from holdfast.protocol.records import MalformedBatchError
+from holdfast.storage.inspect.segment_reader import segment_at
 
 METADATA: Final = "__cluster_metadata-0"
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
@@ -192,7 +192,7 @@ def _how_new(folder: Path) -> tuple[int, int]:
     with suppress(OSError):  # The reader reports why it cannot be read.
         known += [(epoch, end) for end, epoch, _ in _snapshots(folder)]
         for path in reversed(_segments(folder)):
-            last = last_batch(segment_at(path))
+            last = last_batch(segment_at(str(path)))
             if last is not None:
                 known.append((last.epoch, last.end))
                 break

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.pipeline.audit.jobs.row_types import Bools, Ints, Table
-from holdfast.pipeline.audit.replicas.segment_reader import read_slice
+from holdfast.pipeline.audit.replicas.slice_reader import read_slice
 from holdfast.pipeline.audit.replicas.truth import Replica
 
 NULL = 0

@@ -19,7 +19,6 @@ from holdfast.pipeline.audit.findings.details import KIND_NAMES, KIND_NUMBER, Wh
 from holdfast.pipeline.audit.findings.findings import KINDS, UNDECIDED, Severity
 from holdfast.pipeline.audit.findings.render import TopicFindings
 from holdfast.pipeline.audit.jobs.row_types import Bools
-from holdfast.pipeline.audit.replicas.segments import Segment, segment_at
 from holdfast.pipeline.audit.replicas.truth import Replica
 from holdfast.storage import RealDisk
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_epochs, read_offsets
@@ -31,8 +30,8 @@ from holdfast.storage.file_names import (
     SWAP,
     parse_file_name,
 )
+from holdfast.storage.inspect.segment_reader import FAR, SegmentFile, segment_at
 
-FAR: Final = 1 << 62
 _CLAIMS: Final = np.array(
     [KINDS[name].severity in (Severity.LOSS, Severity.WRONG) for name in KIND_NAMES]
 )
@@ -86,9 +85,9 @@ def changes(replica: Replica) -> Iterator[Span]:
     yield from _truncated(replica)
 
 
-def _files(folder: Path) -> tuple[dict[int, Segment], list[int]]:
+def _files(folder: Path) -> tuple[dict[int, SegmentFile], list[int]]:
     """The segments by base offset; and the base offsets of those replaced by the cleaner lately."""
-    segments: dict[int, Segment] = {}
+    segments: dict[int, SegmentFile] = {}
     replaced = []
     for path in folder.glob(f"*{LOG}*"):
         name = parse_file_name(path.name)
@@ -98,11 +97,11 @@ def _files(folder: Path) -> tuple[dict[int, Segment], list[int]]:
             replaced.append(int(name.base_offset))
         elif not name.state:
             with suppress(FileNotFoundError):
-                segments[int(name.base_offset)] = segment_at(path)
+                segments[int(name.base_offset)] = segment_at(str(path))
     return segments, [base for base in replaced if base >= min(segments, default=FAR)]
 
 
-def _active(segments: Iterable[Segment]) -> tuple[int, int]:
+def _active(segments: Iterable[SegmentFile]) -> tuple[int, int]:
     """Base offset and size of the newest segment."""
     return max(((one.base, one.size) for one in segments), default=(-1, -1))
 

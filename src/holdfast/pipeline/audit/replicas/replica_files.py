@@ -19,9 +19,8 @@ from holdfast.pipeline.audit.causes.leader_epochs import broker_id
 from holdfast.pipeline.audit.controllers.coordination_store import find_store, read_store
 from holdfast.pipeline.audit.controllers.kraft_metadata import Metadata, Partition, read_metadata
 from holdfast.pipeline.audit.findings.findings import EpochStart
-from holdfast.pipeline.audit.replicas.segment_reader import Last, last_batch
-from holdfast.pipeline.audit.replicas.segments import Segment, segment_at
-from holdfast.pipeline.audit.replicas.truth import FAR, Replica, Stranger, behind, standing
+from holdfast.pipeline.audit.replicas.slice_reader import Last, last_batch
+from holdfast.pipeline.audit.replicas.truth import Replica, Stranger, behind, standing
 from holdfast.pipeline.errors import PipelineError
 from holdfast.storage import Disk, RealDisk
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError, read_offsets
@@ -30,12 +29,12 @@ from holdfast.storage.file_names import (
     CLEANER_OFFSETS,
     EPOCH_CHECKPOINT,
     HIGH_WATERMARKS,
-    LOG,
     LOG_STARTS,
     RECOVERY_POINTS,
     partition_of,
 )
 from holdfast.storage.inspect.log_files import LogFiles, checkpointed_epochs, log_files
+from holdfast.storage.inspect.segment_reader import FAR, SegmentFile, list_segments
 
 Offsets = Mapping[TopicPartition, int]
 _T = TypeVar("_T")
@@ -202,10 +201,7 @@ def _replicas_of(broker: _Broker, topics: Collection[str], missing: list[str]) -
         if partition is None or partition.topic not in topics:
             continue
         files = log_files(disk, entry.name)
-        segments = []
-        for base in files.bases:
-            with suppress(FileNotFoundError):  # Retention or the cleaner has just removed it.
-                segments.append(segment_at(broker.root / files.path(base, LOG)))
+        segments = list_segments(disk, files)
         last = next((found for one in reversed(segments) if (found := last_batch(one))), None)
         # After the batches: an epoch is in the checkpoint before its first record is in the log.
         epochs = _read_or_report(partial(_epochs, disk, files), broker.name, missing)
@@ -217,9 +213,11 @@ def _replicas_of(broker: _Broker, topics: Collection[str], missing: list[str]) -
 
 
 def _replica(
-    broker: _Broker, partition: TopicPartition, segments: Iterable[Segment], last: Last | None
+    broker: _Broker,
+    partition: TopicPartition,
+    segments: tuple[SegmentFile, ...],
+    last: Last | None,
 ) -> Replica:
-    segments = tuple(segments)
     first = segments[0].base if segments else 0
     active = segments[-1].base if segments else 0
     checkpoints = broker.checkpoints

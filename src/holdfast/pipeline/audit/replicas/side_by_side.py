@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from holdfast.pipeline.audit.jobs.row_types import RECORD, Bools, Ints, Table
-from holdfast.pipeline.audit.replicas.segment_reader import (
+from holdfast.pipeline.audit.replicas.slice_reader import (
     Slice,
     Unreadable,
     read_batches,

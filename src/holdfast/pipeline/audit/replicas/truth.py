@@ -21,13 +21,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from holdfast.pipeline.audit.controllers.kraft_metadata import Partition
 from holdfast.pipeline.audit.findings.findings import EpochStart
-from holdfast.pipeline.audit.replicas.segments import Segment
-
-FAR: Final = 1 << 62
+from holdfast.storage.inspect.segment_reader import FAR, SegmentFile
 
 
 class Replica(NamedTuple):
@@ -39,7 +37,7 @@ class Replica(NamedTuple):
     topic: str
     partition: int
     path: str
-    segments: tuple[Segment, ...]
+    segments: tuple[SegmentFile, ...]
     start: int
     end: int
     solid_end: int

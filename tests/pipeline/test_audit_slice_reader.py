@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from holdfast.pipeline.audit.replicas.replica_files import find_replicas
-from holdfast.pipeline.audit.replicas.segment_reader import Slice, read_slice
+from holdfast.pipeline.audit.replicas.slice_reader import Slice, read_slice
 from holdfast.pipeline.audit.replicas.truth import Replica
+from holdfast.protocol.records import batches
 from holdfast.storage import LogSettings, RealDisk
 from tests.unit.storage.support import CLEAN, NOW, batch, opened
 
@@ -112,3 +113,16 @@ def damage(path: Path, what: bytes) -> None:
     content = bytearray(path.read_bytes())
     content[content.index(what)] ^= 1
     path.write_bytes(content)
+
+
+def test_a_damaged_batch_reaches_no_further_than_its_segment(root: Path) -> None:
+    """Its last offset delta may be what is damaged."""
+    found = replica(root)
+    [*_, (position, header)] = [
+        (one.position, one.header) for one in batches(Path(found.segments[1].path).read_bytes())
+    ]
+    content = bytearray(Path(found.segments[1].path).read_bytes())
+    content[position + 24] ^= 1
+    Path(found.segments[1].path).write_bytes(content)
+    [hole] = read(found).unreadable
+    assert (hole.first, hole.until) == (header.base_offset, found.segments[2].base)
