@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from holdfast.storage.disk import TEMPORARY, Disk, File, create_anew, parent
+from holdfast.storage.disk import TEMPORARY, Disk, File, create_file, parent
 from holdfast.storage.log import Log
 
 
@@ -17,7 +17,7 @@ def write_together(disk: Disk, contents: Mapping[str, bytes], *, lasting: bool =
     files: list[File] = []
     try:
         for path, content in contents.items():
-            files.append(create_anew(disk, path + TEMPORARY, content))
+            files.append(create_file(disk, path + TEMPORARY, content))
         disk.flush_all(files, ())
     finally:
         for file in files:

@@ -149,14 +149,14 @@ def write_whole(disk: Disk, path: str, content: bytes, *, lasting: bool = True) 
     the final name; the flush of the directory after it makes the change durable. A caller that
     flushes the directory itself before any acknowledgement passes `lasting=False`.
     """
-    with closing(create_anew(disk, path + TEMPORARY, content)) as file:
+    with closing(create_file(disk, path + TEMPORARY, content)) as file:
         file.flush()
     disk.rename(path + TEMPORARY, path)
     if lasting:
         disk.flush_directory(parent(path))
 
 
-def create_anew(disk: Disk, path: str, content: bytes) -> File:
+def create_file(disk: Disk, path: str, content: bytes) -> File:
     """A new file with this content, not flushed; replaces what a failed write left there."""
     if disk.exists(path):
         disk.remove(path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from holdfast.storage.disk import Disk, File, SharedFile, create_anew
+from holdfast.storage.disk import Disk, File, SharedFile, create_file
 
 SUFFIX = ".new"
 """Differs from that of `write_whole`, which may replace the same file meanwhile."""
@@ -36,7 +36,7 @@ class BackgroundWrite:
             raise
 
     def _write(self, path: str, content: bytes) -> None:
-        file = create_anew(self._disk, path + SUFFIX, content)
+        file = create_file(self._disk, path + SUFFIX, content)
         try:
             self._files.append(_Next(path, file, file.share()))
         except OSError:

@@ -19,7 +19,7 @@ from holdfast.core import EpochCache
 from holdfast.model import Offset
 from holdfast.protocol.records import RecordBatchHeader
 from holdfast.storage.checkpoints.checkpoint_file import epochs_content, write_epochs
-from holdfast.storage.disk import Disk, create_anew
+from holdfast.storage.disk import Disk, create_file
 from holdfast.storage.file_names import EPOCH_CHECKPOINT
 
 NEXT = ".next"
@@ -108,7 +108,7 @@ class EpochWrite:
         self.is_placed = False
         self._file = file
         self._next = file.path + NEXT
-        self._content = create_anew(file.disk, self._next, epochs_content(epochs.entries))
+        self._content = create_file(file.disk, self._next, epochs_content(epochs.entries))
         try:
             self._handle = self._content.share()
         except OSError:
