@@ -41,7 +41,7 @@ _MOST_BUFFERS = 1024
 class RealFile:
     """A file; its descriptor is opened and closed as needed."""
 
-    FLAGS: ClassVar[int] = os.O_RDWR
+    _FLAGS: ClassVar[int] = os.O_RDWR
     __slots__ = ("_descriptor", "_disk", "_failure", "_full", "dirty", "owner", "path", "size")
 
     def __init__(self, disk: RealDisk, path: str, full: str, descriptor: int) -> None:
@@ -137,7 +137,7 @@ class RealFile:
         """The descriptor. Do not keep it: it may be closed when other files need one."""
         descriptor = self._descriptor
         if descriptor < 0:
-            descriptor = self._descriptor = os.open(self._full, self.FLAGS | os.O_CLOEXEC)
+            descriptor = self._descriptor = os.open(self._full, self._FLAGS | os.O_CLOEXEC)
             self.owner = threading.get_ident()
             self._disk.opened(self)
         return descriptor
@@ -178,7 +178,7 @@ class ReadOnlyFile(RealFile):
 
     __slots__ = ()
 
-    FLAGS = os.O_RDONLY
+    _FLAGS = os.O_RDONLY
 
 
 class RealDisk:
@@ -201,7 +201,7 @@ class RealDisk:
     def open(self, path: str, *, create: bool = False) -> RealFile:
         full = self.full(path)
         kind = ReadOnlyFile if self.read_only else self.file_kind
-        flags = kind.FLAGS | (os.O_CREAT | os.O_EXCL if create else 0)
+        flags = kind._FLAGS | (os.O_CREAT | os.O_EXCL if create else 0)
         descriptor = os.open(full, flags | os.O_CLOEXEC, 0o644)
         file = kind(self, path, full, descriptor)
         self.opened(file)
