@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
-from holdfast.broker.node import Broker
 from holdfast.broker.replication.partition import Partition
 from holdfast.model import TopicPartition, TraceEvent
 from holdfast.protocol.records import batches, check_batch, read_records
@@ -107,7 +106,7 @@ class Invariants:
         if mark < before:
             self._note(event, f"b{event.broker}'s high watermark falls from {before} to {mark}")
         self._marks[leadership] = mark
-        failed = self._running(event.broker).directory.offline
+        failed = self._cluster.machines[event.broker].running.directory.offline
         if self._directory(event.broker, partition.name) in failed:
             self._note(event, f"b{event.broker} commits {mark} in a directory that has failed")
         self._committed(event, partition, event.numbers["was"], mark)
@@ -144,7 +143,7 @@ class Invariants:
     def _went_offline(self, event: TraceEvent) -> None:
         """A fault that names no log directory may hit all of them."""
         assert event.broker is not None
-        partitions = self._running(event.broker).replicas.partitions
+        partitions = self._cluster.machines[event.broker].running.replicas.partitions
         [name] = [one for one in partitions if str(one) == event.partition]
         directory = self._directory(event.broker, name)
         faults = self._cluster.machines[event.broker].disk.faults
@@ -154,13 +153,8 @@ class Invariants:
             self._note(event, text)
 
     def _directory(self, broker: int, name: TopicPartition) -> str:
-        directory = self._running(broker).directory
+        directory = self._cluster.machines[broker].running.directory
         return directory.path_of(directory.of(name))
-
-    def _running(self, broker: int) -> Broker:
-        running = self._cluster.machines[broker].broker
-        assert running is not None
-        return running
 
     def _lost_power(self, event: TraceEvent) -> None:
         assert event.broker is not None
@@ -209,8 +203,7 @@ def _contents(cluster: SimulatedCluster, name: TopicPartition, failures: list[st
     """The content of a partition's log, which must be the same in every replica."""
     found: dict[bytes, list[str]] = {}
     for machine in cluster.machines.values():
-        assert machine.broker is not None
-        log = machine.broker.replicas.partitions[name].log
+        log = machine.running.replicas.partitions[name].log
         found.setdefault(content_of(log), []).append(machine.host)
     if len(found) > 1:
         sizes = {", ".join(hosts): len(content) for content, hosts in found.items()}

@@ -87,6 +87,12 @@ class Machine:
         return self.loop is not None
 
     @property
+    def running(self) -> Broker:
+        """The broker, which must be up."""
+        assert self.broker is not None
+        return self.broker
+
+    @property
     def log(self) -> LogLines:
         return self.around.recording.log_of(self.number)
 
