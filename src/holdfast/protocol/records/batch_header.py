@@ -125,8 +125,18 @@ class RecordBatchHeader(NamedTuple):
         compacted batch keeps, and not the number of records left.
         """
         # In the order of BatchHeader's fields; its own constructor costs twice as much.
-        is_transactional = self[5] & TRANSACTIONAL != 0
-        fields = (self[6] + 1, self[2], self[0], self[9], self[10], self[11], is_transactional)
+        attributes = self[5]
+        fields = (
+            self[6] + 1,
+            self[2],
+            self[0],
+            self[9],
+            self[10],
+            self[11],
+            attributes & TRANSACTIONAL != 0,
+            attributes & CONTROL != 0,
+            self[8],
+        )
         return tuple.__new__(BatchHeader, fields)
 
 

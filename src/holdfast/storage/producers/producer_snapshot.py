@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from holdfast.core import ProducerState, SeenBatch
+from holdfast.model import NO_SEQUENCE, Offset, ProducerId
 from holdfast.protocol.records import crc32c
+from holdfast.protocol.records.batch_header import MAX_SEQUENCE
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk, read_whole
 from holdfast.storage.file_names import SNAPSHOT, file_name
-from holdfast.storage.producers.producer_state import ProducerEntry
 
 _VERSION = 1
 _HEAD = struct.Struct(">hI")
@@ -24,9 +27,53 @@ _ENTRY = struct.Struct(">qhiqiqiq")
 assert _ENTRY.size == 46
 
 
-def encode_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
+class ProducerEntry(NamedTuple):
+    """One producer, with its last batch only."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    """Last offset minus first offset of its last batch."""
+    timestamp: int
+    coordinator_epoch: int
+    transaction_start: int
+
+    @classmethod
+    def of(cls, state: ProducerState) -> ProducerEntry:
+        """The entry of a producer."""
+        batches = state.batches
+        return cls(
+            state.producer_id,
+            state.producer_epoch,
+            state.last_sequence,
+            state.last_offset,
+            batches[-1].end_offset - batches[-1].base_offset - 1 if batches else 0,
+            state.timestamp,
+            state.coordinator_epoch,
+            state.transaction_start,
+        )
+
+    def to_state(self) -> ProducerState:
+        """The producer for the core, with its last batch only."""
+        first, last, delta = self.last_sequence, self.last_sequence, self.offset_delta
+        if last != NO_SEQUENCE:
+            first = (last - delta) & MAX_SEQUENCE
+        base, end = Offset(self.last_offset - delta), Offset(self.last_offset + 1)
+        return ProducerState(
+            ProducerId(self.producer_id),
+            self.producer_epoch,
+            (SeenBatch(first, last, base, end),) if self.last_offset >= 0 else (),
+            self.timestamp,
+            self.coordinator_epoch,
+            Offset(self.transaction_start),
+        )
+
+
+def encode_snapshot(states: Iterable[ProducerState]) -> bytes:
     """The file's content."""
-    packed = [_ENTRY.pack(*entry) for entry in entries]
+    packed = [_ENTRY.pack(*ProducerEntry.of(state)) for state in states]
     body = _COUNT.pack(len(packed)) + b"".join(packed)
     return _HEAD.pack(_VERSION, crc32c(body)) + body
 
@@ -52,13 +99,13 @@ def snapshot_path(directory: str, offset: int) -> str:
     return f"{directory}/{file_name(offset, SNAPSHOT)}"
 
 
-def read_snapshot(disk: Disk, directory: str, offset: int) -> list[ProducerEntry]:
+def read_snapshot(disk: Disk, directory: str, offset: int) -> list[ProducerState]:
     """Raises DamagedFileError if it is damaged or missing."""
     path = snapshot_path(directory, offset)
     content = read_whole(disk, path)
     if content is None:
         raise DamagedFileError(path, "missing")
-    return decode_snapshot(content, path)
+    return [entry.to_state() for entry in decode_snapshot(content, path)]
 
 
 def write_snapshot(disk: Disk, directory: str, offset: int, content: bytes) -> None:

@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model import ErrorCode
+from holdfast.model import EndMarker, ErrorCode
 from holdfast.protocol.records import (
     Batch,
     BatchBuilder,
     BatchOptions,
-    EndMarker,
     MalformedBatchError,
     NewRecord,
     build_batch,
