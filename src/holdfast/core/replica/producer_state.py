@@ -182,15 +182,9 @@ class ProducerStates:
         producer_id, producer_epoch = batch.producer_id, batch.producer_epoch
         known = self.states.get(producer_id)
         # A marker may carry a raised epoch, which fences the producer: sequences start again.
-        is_fenced = known is None or known.producer_epoch != producer_epoch
-        self.states[producer_id] = ProducerState(
-            producer_id,
-            producer_epoch,
-            () if known is None or is_fenced else known.batches,
-            batch.max_timestamp,
-            marker.coordinator_epoch,
-            NO_OFFSET,
-        )
+        batches = known.batches if known and known.producer_epoch == producer_epoch else ()
+        fields = (batches, batch.max_timestamp, marker.coordinator_epoch, NO_OFFSET)
+        self.states[producer_id] = ProducerState(producer_id, producer_epoch, *fields)
         last = Offset(batch.end_offset - 1)
         return self._transactions.end(producer_id, last, is_aborted=not marker.is_commit)
 

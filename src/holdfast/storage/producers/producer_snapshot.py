@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from holdfast.core import ProducerState, SeenBatch
-from holdfast.model import NO_SEQUENCE, Offset, ProducerId
+from holdfast.model import NO_OFFSET, NO_SEQUENCE, SEQUENCES, Offset
 from holdfast.protocol.records import crc32c
-from holdfast.protocol.records.batch_header import MAX_SEQUENCE
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk, read_whole
 from holdfast.storage.file_names import SNAPSHOT, file_name
@@ -23,6 +22,7 @@ _VERSION = 1
 _HEAD = struct.Struct(">hI")
 _COUNT = struct.Struct(">i")
 _ENTRY = struct.Struct(">qhiqiqiq")
+_NO_BATCH = SeenBatch(NO_SEQUENCE, NO_SEQUENCE, NO_OFFSET, Offset(0))
 
 assert _ENTRY.size == 46
 
@@ -43,32 +43,16 @@ class ProducerEntry(NamedTuple):
     @classmethod
     def of(cls, state: ProducerState) -> ProducerEntry:
         """The entry of a producer."""
-        batches = state.batches
-        return cls(
-            state.producer_id,
-            state.producer_epoch,
-            state.last_sequence,
-            state.last_offset,
-            batches[-1].end_offset - batches[-1].base_offset - 1 if batches else 0,
-            state.timestamp,
-            state.coordinator_epoch,
-            state.transaction_start,
-        )
+        _, last_sequence, base, end = state.batches[-1] if state.batches else _NO_BATCH
+        return cls(*state[:2], last_sequence, end - 1, end - base - 1, *state[3:])
 
     def to_state(self) -> ProducerState:
         """The producer for the core, with its last batch only."""
-        first, last, delta = self.last_sequence, self.last_sequence, self.offset_delta
-        if last != NO_SEQUENCE:
-            first = (last - delta) & MAX_SEQUENCE
+        last, delta = self.last_sequence, self.offset_delta
+        first = (last - delta) % SEQUENCES if last != NO_SEQUENCE else NO_SEQUENCE
         base, end = Offset(self.last_offset - delta), Offset(self.last_offset + 1)
-        return ProducerState(
-            ProducerId(self.producer_id),
-            self.producer_epoch,
-            (SeenBatch(first, last, base, end),) if self.last_offset >= 0 else (),
-            self.timestamp,
-            self.coordinator_epoch,
-            Offset(self.transaction_start),
-        )
+        batches = (SeenBatch(first, last, base, end),) if self.last_offset >= 0 else ()
+        return ProducerState._make((*self[:2], batches, *self[5:]))
 
 
 def encode_snapshot(states: Iterable[ProducerState]) -> bytes:
