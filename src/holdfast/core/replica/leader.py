@@ -156,7 +156,8 @@ class Leader:
         """Everything assigned so far has been written."""
         log = self.log
         log.log_end_offset = log.next_offset
-        log.producers.written()
+        if log.producers.unwritten:
+            log.producers.written()
         effects: list[Effect] = [WakeFetch(waiter) for waiter in self.parked_at_end.take_all()]
         if log.wants_flush(now_ms):
             effects.append(Flush(log.log_end_offset))

@@ -91,12 +91,12 @@ def is_earlier(sequence: int, other: int) -> bool:
 class ProducerStates:
     """The producers of one log. A log and its `LogState` share one."""
 
-    __slots__ = ("_seen_ms", "_transactions", "_unwritten", "end_offset", "states")
+    __slots__ = ("_seen_ms", "_transactions", "end_offset", "states", "unwritten")
 
     states: dict[ProducerId, ProducerState]
     end_offset: int
     """Every batch of a producer below this offset is included."""
-    _unwritten: list[tuple[Offset, ProducerId, ProducerState | None]]
+    unwritten: list[tuple[Offset, ProducerId, ProducerState | None]]
     """Batches with an offset that are not in the log yet, and the states before them."""
     _seen_ms: dict[ProducerId, int]
     """When `expire` last found a new batch, by the broker's clock. A producer with a batch since
@@ -111,7 +111,7 @@ class ProducerStates:
         """Replace everything with a snapshot at `end_offset`; the batches after it follow."""
         self.states = {state.producer_id: state for state in states}
         self.end_offset = end_offset
-        self._unwritten = []
+        self.unwritten = []
         self._seen_ms = dict.fromkeys(self.states, NO_TIMESTAMP)
         self._transactions = OpenTransactions(
             (state.transaction_start, producer_id)
@@ -191,7 +191,7 @@ class ProducerStates:
     def snapshot_at(self, end_offset: Offset) -> list[ProducerState]:
         """The producers as the batches below `end_offset` leave them: what a snapshot contains."""
         states = self.states
-        later = [undo for undo in self._unwritten if undo[0] >= end_offset]
+        later = [undo for undo in self.unwritten if undo[0] >= end_offset]
         if later:
             states = states.copy()
         for _, producer_id, before in reversed(later):
@@ -229,12 +229,12 @@ class ProducerStates:
         """Add a batch that has been given this offset, and will be written next."""
         producer_id = batch.producer_id
         known = self.states.get(producer_id)
-        self._unwritten.append((base_offset, producer_id, known))
+        self.unwritten.append((base_offset, producer_id, known))
         self._add(batch, base_offset, known)
 
     def written(self) -> None:
         """All assigned batches are in the log."""
-        self._unwritten.clear()
+        self.unwritten.clear()
 
     def last_sequence(self, producer_id: ProducerId) -> int | None:
         """The last sequence number in the log, or None for an unknown producer."""
