@@ -10,14 +10,14 @@ from confluent_kafka.admin import AdminClient
 
 from holdfast.cluster import Cluster
 from holdfast.cluster.client.client import Address, Connection
-from holdfast.model import ErrorCode
+from holdfast.model import EndMarker, ErrorCode
 from holdfast.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
-from holdfast.protocol.records import BatchOptions, EndMarker, build_end_marker
+from holdfast.protocol.records import BatchOptions, build_end_marker
 from holdfast.storage import LastKnown, LogSettings, RealDisk, open_log
 from tests.real import wire
 

@@ -218,7 +218,7 @@ class Cluster:
                     self.propose(node, effect)
                 case TruncateTo(end_offset, _):
                     del node.log[end_offset:]
-                    node.replica.truncated(node.headers())
+                    node.replica.log.producers.rebuild(node.headers())
                 case _:
                     pass
 

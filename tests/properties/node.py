@@ -56,7 +56,7 @@ class Node:
             epochs=EpochCache.rebuilt_from(self.headers()),
         )
         self.replica = Replica(self.id, log, self.rules)
-        self.replica.truncated(self.headers())
+        log.producers.rebuild(self.headers())
 
     def headers(self, start: int = 0) -> list[BatchHeader]:
         """The log as batches of one record each."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -42,10 +42,7 @@ def early_acknowledgements(patch: pytest.MonkeyPatch) -> None:
 
 
 def last_batch_only(patch: pytest.MonkeyPatch) -> None:
-    def nothing(*_: Any) -> Iterator[Any]:
-        return iter(())
-
-    patch.setattr(replay, "_before", nothing)
+    patch.setattr(replay, "_recall", lambda *_: None)
 
 
 def reads_that_fail_no_log(patch: pytest.MonkeyPatch) -> None:

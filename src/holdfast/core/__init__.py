@@ -61,7 +61,12 @@ from holdfast.core.replica.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Appen
 from holdfast.core.replica.leader_epoch_cache import EpochCache
 from holdfast.core.replica.log_creation import FIRST_PARTITION_EPOCH, may_begin_empty
 from holdfast.core.replica.log_state import LogState
-from holdfast.core.replica.producer_state import ProducerStates, is_earlier
+from holdfast.core.replica.producer_state import (
+    ProducerState,
+    ProducerStates,
+    SeenBatch,
+    is_earlier,
+)
 from holdfast.core.replica.record_deletion import deletion_target, low_watermark
 from holdfast.core.replica.replica import Replica
 from holdfast.core.replica.roles import Offline
@@ -133,6 +138,7 @@ __all__ = [
     "Offline",
     "PartitionFact",
     "Place",
+    "ProducerState",
     "ProducerStates",
     "ProposeIsr",
     "ReadRule",
@@ -141,6 +147,7 @@ __all__ = [
     "Registration",
     "Replica",
     "Rules",
+    "SeenBatch",
     "SendStateTo",
     "SequenceGapGuard",
     "Settings",

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.model.ids import NO_EPOCH, LeaderEpoch, Offset, TopicPartition
-
-NO_TIMESTAMP = -1
+from holdfast.model.ids import NO_EPOCH, NO_TIMESTAMP, LeaderEpoch, Offset, TopicPartition
 
 
 class CommittedOffset(NamedTuple):

@@ -32,6 +32,9 @@ NO_OFFSET = Offset(-1)
 NO_BROKER_EPOCH = BrokerEpoch(-1)
 NO_PRODUCER = ProducerId(-1)
 NO_SEQUENCE = -1
+SEQUENCES = 1 << 31
+"""Sequence numbers wrap after so many."""
+NO_TIMESTAMP = -1
 
 
 class TopicPartition(NamedTuple):
@@ -75,11 +78,28 @@ class BatchHeader(NamedTuple):
     producer_epoch: int = -1
     base_sequence: int = NO_SEQUENCE
     is_transactional: bool = False
+    is_control: bool = False
+    max_timestamp: int = NO_TIMESTAMP
 
     @property
     def end_offset(self) -> Offset:
         """The offset after the last record."""
         return Offset(self.base_offset + self.record_count)
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of the last record, or -1. Sequences wrap from 2^31 - 1 to 0."""
+        first = self.base_sequence
+        return (first + self.record_count - 1) % SEQUENCES if first >= 0 else NO_SEQUENCE
+
+
+class EndMarker(NamedTuple):
+    """How a transaction ended, and under which coordinator."""
+
+    is_commit: bool
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
 
 
 class ReplicaBroker(NamedTuple):

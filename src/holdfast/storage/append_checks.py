@@ -1,20 +1,20 @@
-"""The checks before an append (offsets follow, sizes fit) and the producer state after it."""
+"""The checks before an append (offsets follow, sizes fit) and the producer states after it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from holdfast.core import ProducerStates
 from holdfast.model import Offset
 from holdfast.protocol.records import Batch, RecordBatchHeader, parse_header
 from holdfast.protocol.records.batch_header import CONTROL, LENGTH_END
 from holdfast.storage.disk import Buffer
 from holdfast.storage.errors import AppendRefusedError
 from holdfast.storage.log_settings import LogSettings
-from holdfast.storage.producers.producer_state import ProducerBook, marker_in
+from holdfast.storage.producers.replay import feed
 from holdfast.storage.segment.offset_and_time_index import OFFSET_ENTRY_BYTES
 from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
-from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 
 class Appended(NamedTuple):
@@ -59,26 +59,24 @@ def span_of(headers: Sequence[RecordBatchHeader], end: int) -> tuple[Offset, Off
     return Offset(headers[0][0]), Offset(end), size, has_gap
 
 
-def note_producers(
-    book: ProducerBook,
+def feed_producers(
+    producers: ProducerStates,
     segment: Segment,
     buffers: Sequence[Buffer],
     headers: Sequence[RecordBatchHeader],
 ) -> None:
-    """Record the producers of these batches, and the transactions that end in them."""
+    """Add these batches to the producer states, and aborted transactions to the index."""
     if not any(header.attributes & CONTROL for header in headers):
         for header in headers:
-            book.append(header)
+            producers.append(header.to_model())
         return
     for buffer in buffers:
         position = 0
         while position < len(buffer):  # As in `headers_of`.
             batch = Batch(buffer, position)
-            marker = marker_in(batch) if batch.header.is_control else None
-            ended = book.append(batch.header, marker)
-            if ended is not None and ended.is_aborted:
-                numbers = (ended.first_offset, ended.last_offset, ended.last_stable_offset)
-                segment.add_aborted(AbortedTransaction(ended.producer_id, *numbers))
+            aborted = feed(producers, batch.header, batch if batch.header.is_control else None)
+            if aborted is not None:
+                segment.add_aborted(aborted)
             position += batch.header.size
 
 

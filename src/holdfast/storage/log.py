@@ -18,21 +18,20 @@ order of calls depends on these rules:
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from holdfast.core import EpochCache
-from holdfast.model import NO_EPOCH, BatchHeader, Offset, ProducerId
+from holdfast.core import EpochCache, ProducerStates
+from holdfast.model import NO_EPOCH, Offset
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.storage.append_checks import Appended, headers_of, needs_roll, note_producers, span_of
+from holdfast.storage.append_checks import Appended, feed_producers, headers_of, needs_roll, span_of
 from holdfast.storage.checkpoints.leader_epoch_checkpoint import EpochFile
 from holdfast.storage.deferred_deletions import Deletions
 from holdfast.storage.disk import Buffer, Disk
 from holdfast.storage.errors import AppendRefusedError, LogClosedError, LogOfflineError
 from holdfast.storage.log_settings import LogSettings
 from holdfast.storage.pending_writes import Names, Snapshots
-from holdfast.storage.producers.producer_state import ProducerBook
-from holdfast.storage.producers.replay import producer_headers, rebuild_producers
+from holdfast.storage.producers.replay import replay, snapshot_offsets
 from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
 
 _Result = TypeVar("_Result")
@@ -49,7 +48,7 @@ class Log:
         *,
         segments: list[Segment],
         epochs: EpochCache,
-        producers: ProducerBook,
+        producers: ProducerStates,
         bounds: tuple[Offset, Offset, Offset],
     ) -> None:
         """`bounds`: log start offset, log end offset and recovery point."""
@@ -62,6 +61,7 @@ class Log:
         self.epochs = epochs
         """May be shared with the core's LogState: the next flush writes what that assigns."""
         self.producers = producers
+        """May be shared with the core's LogState, which adds a leader's batches before `append`."""
         self.log_start_offset, self.log_end_offset, self.recovery_point = bounds
         assert self.recovery_point <= self.log_end_offset
         self.offline: LogOfflineError | None = None
@@ -82,8 +82,6 @@ class Log:
         """Called before segments leave the log: the cleaner completes its swap."""
         self.recovery_point_fell: Callable[[], None] = _ignore
         """Called when a truncation has lowered the recovery point, before any append."""
-        self.producers_expired: Callable[[list[ProducerId]], None] = _ignore
-        """Called with the producers that retention has expired: for the core's `ProducerStates`."""
 
     # Appending.
 
@@ -124,9 +122,10 @@ class Log:
                 self.names.mark_compacted()
             segment.append(buffers, headers)
             self.log_end_offset = end
+            known_to = self.producers.end_offset
             for header in headers:
-                if header[9] >= 0:
-                    note_producers(self.producers, segment, buffers, headers)
+                if header[9] >= 0 and header[0] >= known_to:
+                    feed_producers(self.producers, segment, buffers, headers)
                     break
         except OSError as error:
             raise self.fail(error) from error
@@ -151,7 +150,7 @@ class Log:
         if is_far and self.active.base_offset == first:
             raise AppendRefusedError(f"a batch of more than {LARGEST_RELATIVE_OFFSET} offsets")
         self.active.become_sealed()
-        self.snapshots.add(base, self.producers.entries.values())
+        self.snapshots.add(base, self.producers.snapshot_at(base))
         if is_far:
             base = Offset(first)
             self._prove_gap(base)
@@ -164,7 +163,7 @@ class Log:
         """Put a gap that is too wide for an index between two segments."""
         self._flush_segments()
         self._flush_names()  # First: a snapshot proves that these segments exist.
-        self.snapshots.add(base, self.producers.entries.values())
+        self.snapshots.add(base, self.producers.snapshot_at(base))
         self.snapshots.write(base)
         self._flush_names()
 
@@ -241,7 +240,7 @@ class Log:
                 self.restart_at(self.log_start_offset, now_ms)
                 return self.log_start_offset
             self.log_end_offset = end
-            self.guarded(self._rebuild_producers)
+            self.guarded(self._replay_producers)
             self._lower_recovery_point()
         self.epochs.truncate_to(self.log_end_offset)
         self.epoch_file.cancel_write()
@@ -251,6 +250,11 @@ class Log:
     def _leave(self) -> None:
         self.guarded(self.finish_swap)
         self.truncations += 1
+
+    def _replay_producers(self) -> None:
+        bounds = self.log_start_offset, self.log_end_offset
+        snapshots = snapshot_offsets(self.disk, self.directory)
+        replay(self.producers, self.disk, self.directory, self.segments, *bounds, snapshots)
 
     def _lower_recovery_point(self) -> None:
         if self.recovery_point > self.log_end_offset:
@@ -279,7 +283,7 @@ class Log:
         # Lowered even if it may rise: the records it covered are gone, and nothing is flushed.
         self.recovery_point = offset
         self.guarded(self.recovery_point_fell)
-        self.producers = ProducerBook()
+        self.producers.restore()
 
     def _restart(self, offset: Offset, now_ms: int) -> None:
         while self.segments:
@@ -324,19 +328,6 @@ class Log:
         self.segments[place : place + len(old)] = [new]
         self._bases[place : place + len(old)] = [int(new.base_offset)]
 
-    # Producers.
-
-    def _rebuild_producers(self) -> None:
-        self.producers = rebuild_producers(
-            self.disk, self.directory, self.segments, self.log_start_offset, self.log_end_offset
-        )
-
-    def producer_headers(self) -> Iterator[BatchHeader]:
-        """The batches that rebuild the core's ProducerStates after a start or a truncation."""
-        return producer_headers(
-            self.disk, self.directory, self.segments, self.log_start_offset, self.log_end_offset
-        )
-
     # Closing.
 
     def close_files(self) -> None:
@@ -369,8 +360,9 @@ class Log:
         self.active.become_sealed()
         self._flush_segments()
         self._flush_names()  # First: a snapshot proves that these segments exist.
-        self.snapshots.add(self.log_end_offset, self.producers.entries.values())
-        self.snapshots.write(self.log_end_offset)
+        end = self.log_end_offset
+        self.snapshots.add(end, self.producers.snapshot_at(end))
+        self.snapshots.write(end)
         self.names.changed()
 
     def place_of(self, offset: int) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.core import ProducerState
 from holdfast.storage.disk import Disk
 from holdfast.storage.file_names import COMPACTED
 from holdfast.storage.producers.producer_snapshot import (
@@ -20,7 +21,6 @@ from holdfast.storage.producers.producer_snapshot import (
     snapshot_path,
     write_snapshot,
 )
-from holdfast.storage.producers.producer_state import ProducerEntry
 from holdfast.storage.producers.replay import snapshot_offsets
 
 
@@ -77,9 +77,9 @@ class Snapshots:
         self._directory = directory
         self._contents: dict[int, bytes] = {}
 
-    def add(self, offset: int, entries: Iterable[ProducerEntry]) -> None:
+    def add(self, offset: int, states: Iterable[ProducerState]) -> None:
         """Keep the producers' state at the end of the log until it can be written."""
-        self._contents[offset] = encode_snapshot(entries)
+        self._contents[offset] = encode_snapshot(states)
 
     def write(self, upto: int) -> bool:
         """Write the snapshots up to `upto`, below which all is flushed; True if there were any."""

@@ -3,8 +3,7 @@
 It drops only whole segments, oldest first, and never above the high watermark: the next leader may
 still need uncommitted records. A segment's age is that of its latest record.
 
-The same pass expires producers that were silent for producer.id.expiration.ms, here and, through
-`Log.producers_expired`, in the core.
+The same pass expires producers that were silent for producer.id.expiration.ms.
 
 It runs on the thread that owns the log and changes only memory: the log start moves. The segments
 below it leave the log when the log-start checkpoint has been written (`LogDirectory.dropping`), and
@@ -29,9 +28,7 @@ def apply_retention(log: Log, high_watermark: int, now_ms: int) -> Offset:
         log.advance_start_to(_base_at(log, kept))
     # This drops ended transactions whose markers are committed now.
     log.producers.last_stable_offset(high_watermark)
-    silent = log.producers.expire(now_ms, log.settings.producer_id_expiration_ms)
-    if silent:
-        log.producers_expired(silent)
+    log.producers.expire(now_ms, log.settings.producer_id_expiration_ms)
     return log.log_start_offset
 
 

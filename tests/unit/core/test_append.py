@@ -305,7 +305,7 @@ def test_a_truncated_batch_is_no_duplicate() -> None:
     follower.append_as_follower([kept, gone], Offset(0), 0)
     follower.become_follower(state(C, 1))
     follower.log.truncate_to(Offset(1))
-    follower.truncated([kept])
+    follower.log.producers.rebuild([kept])
     follower.become_leader(state(B, 2, (B,)), 0)
     answer = append(follower, batch(producer=7, sequence=1))
     assert (answer.duplicate, answer.base_offset) == (False, 1)

@@ -27,11 +27,15 @@ def test_a_high_watermark_before_the_log_rises_to_its_start() -> None:
     assert log(9, start=5).high_watermark == 5
 
 
-@pytest.mark.parametrize(("first_undecided", "stable"), [(0, 3), (4, 4), (6, 6), (9, 6)])
+@pytest.mark.parametrize(("first_open", "stable"), [(0, 3), (4, 4), (6, 6), (7, 6), (None, 6)])
 def test_the_last_stable_offset_lies_between_the_start_and_the_high_watermark(
-    first_undecided: int, stable: int
+    first_open: int | None, stable: int
 ) -> None:
-    assert log(8, start=3, high_watermark=6).last_stable_offset(first_undecided) == stable
+    held = log(8, start=3, high_watermark=6)
+    if first_open is not None:
+        begun = batch(first_open, producer=7, sequence=0)._replace(is_transactional=True)
+        held.producers.append(begun)
+    assert held.last_stable_offset == stable
 
 
 # When to flush.

@@ -66,7 +66,7 @@ def test_other_producers_do_not_wait_for_it(
 def test_a_log_with_state_of_the_producer_decides_itself(refused: SequenceGapGuard) -> None:
     """Another leader accepted it meanwhile, and it was replicated to us."""
     known = ProducerStates()
-    known.append(batch(1), Offset(0))
+    known.assign(batch(1), Offset(0))
     assert not soon(refused, batch(2), known)
     assert not refused
 

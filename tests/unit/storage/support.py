@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from holdfast.model import Offset, TopicPartition
+from holdfast.model import EndMarker, Offset, TopicPartition
 from holdfast.protocol.records import (
     BatchOptions,
-    EndMarker,
     NewRecord,
     batches,
     build_batch,

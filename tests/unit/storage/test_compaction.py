@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.model import Offset
+from holdfast.model import Offset, ProducerId
 from holdfast.protocol.records import BatchOptions, Compression, batches, read_records
 from holdfast.simulation.disk.byte_disk import ByteDisk, Step
 from holdfast.storage import Disk, LastKnown, Log, LogSettings, read
@@ -161,7 +161,7 @@ def test_aborted_records_are_dropped_and_markers_follow(disk: Disk) -> None:
     clean(log, done.cleaned_below, log.log_end_offset, NOW + 2_000)
     controls = [one for one in batches(read(log, 0, 1 << 20)) if one.header.is_control]
     assert controls == []
-    assert reopened(log).producers.entries[4].last_sequence == 1
+    assert reopened(log).producers.states[ProducerId(4)].last_sequence == 1
 
 
 def test_an_open_transaction_stops_the_cleaner(disk: Disk) -> None:

@@ -354,7 +354,7 @@ def test_ended_transactions_are_not_remembered_for_ever(disk: Disk) -> None:
         log.append([produced(2 * number, 4, number, is_transactional=True)], NOW)
         log.append([marker(2 * number + 1, 4, is_commit=True)], NOW)
     apply_retention(log, 40, NOW)
-    assert not log.producers._unreplicated
+    assert not log.producers._transactions._unreplicated
 
 
 def test_records_without_a_time_do_not_make_a_log_look_old(disk: Disk) -> None:

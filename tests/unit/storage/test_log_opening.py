@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model import TopicPartition
+from holdfast.model import ProducerId, TopicPartition
 from holdfast.simulation.disk.byte_disk import ByteDisk, ByteFile
 from holdfast.storage import BackgroundFlush, Log, LogDirectory, LogSettings, RealDisk
 from holdfast.storage.real_disk import RealFile
@@ -104,7 +104,7 @@ def test_several_logs_are_opened_at_a_time(tmp_path: Path, monkeypatch: pytest.M
     for opening in openings:
         log = opening.end()
         assert values_of(log) == [b"%d" % number for number in range(200)]
-        assert opening.producers.last_sequence(7) == 199  # type: ignore[arg-type]
+        assert log.producers.last_sequence(ProducerId(7)) == 199
         assert log.has_unflushed_seals, "what a killed process had flushed is unknown"
     close_files(fresh)
     again._lock.release()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast.model import Offset
+from holdfast.model import Offset, ProducerId
 from holdfast.simulation.disk.byte_disk import ByteDisk, DirectoryNode, Fault, FileNode
 from holdfast.storage import (
     Disk,
@@ -215,15 +215,15 @@ def test_producer_state_survives_each_way_of_opening(disk: Disk) -> None:
     log = open_(disk)
     for number in range(12):
         log.append([produced(number, 40 + number % 3, number // 3)], NOW)
-    expected = dict(log.producers.entries)
-    assert open_(disk).producers.entries == expected
-    assert open_(disk, SMALL, LastKnown(recovery_point=Offset(11))).producers.entries == expected
+    expected = dict(log.producers.states)
+    assert open_(disk).producers.states == expected
+    assert open_(disk, SMALL, LastKnown(recovery_point=Offset(11))).producers.states == expected
     for offset in snapshot_offsets(log.disk, log.directory):
         damage(disk, f"{offset:020d}.snapshot", flip(4))
-    assert open_(disk, SMALL, LastKnown(recovery_point=Offset(11))).producers.entries == expected
+    assert open_(disk, SMALL, LastKnown(recovery_point=Offset(11))).producers.states == expected
     again = open_(disk)
     again.close(NOW)
-    assert open_(disk, SMALL, CLEAN).producers.entries == expected
+    assert open_(disk, SMALL, CLEAN).producers.states == expected
 
 
 def test_producer_state_follows_a_truncation(disk: Disk) -> None:
@@ -231,12 +231,11 @@ def test_producer_state_follows_a_truncation(disk: Disk) -> None:
     for number in range(12):
         log.append([produced(number, 40 + number % 3, number // 3)], NOW)
     log.truncate_to(Offset(7), NOW)
-    assert {one.producer_id: one.last_sequence for one in log.producers.entries.values()} == {
+    assert {one.producer_id: one.last_sequence for one in log.producers.states.values()} == {
         40: 2,
         41: 1,
         42: 1,
     }
-    assert [header.base_offset for header in log.producer_headers()][-1] == 6
 
 
 def test_transactions_hold_back_readers_until_they_end(disk: Disk) -> None:
@@ -255,7 +254,7 @@ def test_transactions_hold_back_readers_until_they_end(disk: Disk) -> None:
     for again in (reopened(log), reopened(log, is_clean=True)):
         assert aborted_transactions(again, 0, 5) == [(1, 0, 3, 2)]
         assert again.producers.last_stable_offset(5) == 5
-        assert again.producers.entries[1].coordinator_epoch == 7
+        assert again.producers.states[ProducerId(1)].coordinator_epoch == 7
 
 
 def test_a_damaged_transaction_index_is_rebuilt(disk: Disk) -> None:

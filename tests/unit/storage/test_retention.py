@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.core.replica.producer_state import ProducerStates
-from holdfast.model import Offset, ProducerId
+from holdfast.model import Offset
 from holdfast.storage import Disk, LastKnown, LogSettings
 from holdfast.storage.file_names import LOG
-from holdfast.storage.producers.producer_state import ProducerBook, ProducerEntry
 from tests.unit.storage.support import (
     NOW,
     fill,
@@ -82,37 +80,25 @@ def test_files_go_after_their_delay_and_readers_keep_them_until_then(disk: Disk)
     assert not [name for name in names if name.endswith(".deleted")]
 
 
-def test_silent_producers_expire_in_the_log_and_in_the_core(disk: Disk) -> None:
+def test_silent_producers_expire(disk: Disk) -> None:
     log = open_(disk, replace(SETTINGS, retention_ms=-1, producer_id_expiration_ms=1_000))
-    core = ProducerStates()
-    log.producers_expired = core.forget
     log.append([produced(0, 4, 0), produced(1, 5, 0)], NOW)
     log.append([produced(2, 6, 0, is_transactional=True)], NOW)
-    core.rebuild(log.producer_headers())
     retain(log, 3, NOW + 100)
     log.append([produced(3, 5, 1)], NOW)
     retain(log, 4, NOW + 1_100)
-    assert list(log.producers.entries) == [5, 6]
-    assert core.last_sequence(ProducerId(4)) is None
-    assert core.last_sequence(ProducerId(5)) == 0
+    assert list(log.producers.states) == [5, 6]
     retain(log, 4, NOW + 2_100)
-    assert list(log.producers.entries) == [6], "in the middle of a transaction"
+    assert list(log.producers.states) == [6], "in the middle of a transaction"
 
 
 def test_a_producer_of_old_records_does_not_count_as_silent(disk: Disk) -> None:
     log = open_(disk, replace(SETTINGS, retention_ms=-1, producer_id_expiration_ms=1_000))
     log.append([produced(0, 4, 0)], NOW)
     retain(log, 1, NOW + 1_000_000)
-    assert list(log.producers.entries) == [4]
+    assert list(log.producers.states) == [4]
     retain(log, 1, NOW + 1_001_000)
-    assert not log.producers.entries
-
-
-def test_a_producer_without_timestamps_counts_from_the_first_pass_on() -> None:
-    book = ProducerBook([ProducerEntry(7, 0, 0, 0, 0, -1, -1, -1)])
-    assert book.expire(NOW, 1_000) == []
-    assert book.expire(NOW + 999, 1_000) == []
-    assert book.expire(NOW + 1_000, 1_000) == [7]
+    assert not log.producers.states
 
 
 def test_segments_below_the_start_that_a_power_failure_brought_back_are_dropped(disk: Disk) -> None:

@@ -134,7 +134,7 @@ def test_every_codec_is_read(directory: LogDirectory) -> None:
     values = [value for _, value in records_of(log)]
     expected = [f"{codec} {number} ".encode() * 5 for codec in CODECS for number in range(300)]
     assert values == expected
-    assert len(log.producers.entries) == len(CODECS)
+    assert len(log.producers.states) == len(CODECS)
 
 
 def test_transactions_are_read(directory: LogDirectory) -> None:

@@ -118,5 +118,5 @@ def _readable_end(partition: Partition, request: ListOffsetsRequest) -> Offset:
     if request.replica_id >= 0:
         return partition.replica.log.log_end_offset
     if request.isolation_level == READ_COMMITTED:
-        return partition.last_stable_offset
+        return partition.replica.log.last_stable_offset
     return partition.replica.log.high_watermark

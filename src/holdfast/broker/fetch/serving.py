@@ -86,9 +86,8 @@ class FetchServing:
         if partition is None:
             error = self._parts.metadata.not_hosted_error(*reader.place)
             return FetchAnswer(error, NO_OFFSET, NO_OFFSET, NO_OFFSET, NO_OFFSET, None, ())
-        if self._request.isolation_level == READ_COMMITTED and self._session.follower is None:
-            return partition.replica.read(reader.fetch, partition.last_stable_offset)
-        return partition.replica.read(reader.fetch)
+        read_committed = self._request.isolation_level == READ_COMMITTED
+        return partition.replica.read(reader.fetch, read_committed=read_committed)
 
     def _quota_wait_s(self, partition: Partition) -> float:
         """How long a throttled follower that has used its quota must wait; 0: it need not."""
@@ -159,7 +158,7 @@ class FetchServing:
             partition_index=reader.place[1],
             error_code=0,
             high_watermark=numbers.high_watermark,
-            last_stable_offset=partition.last_stable_offset,
+            last_stable_offset=numbers.last_stable_offset,
             log_start_offset=numbers.log_start_offset,
             aborted_transactions=aborted,
             preferred_read_replica=nearest,

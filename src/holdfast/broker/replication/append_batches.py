@@ -1,13 +1,12 @@
-"""Batches before their append: one by one, together, and as the core sees them."""
+"""Batches before their append: one by one, and together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from holdfast.model import NO_PRODUCER, BatchHeader, ErrorCode
+from holdfast.model import ErrorCode
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.protocol.records.batch_header import CONTROL
 from holdfast.storage import Log
 
 
@@ -45,11 +44,3 @@ def split(records: memoryview, headers: Sequence[RecordBatchHeader]) -> list[mem
         batches.append(records[position : position + header.size])
         position += header.size
     return batches
-
-
-def as_copied(header: RecordBatchHeader) -> BatchHeader:
-    """The headers for the core's producer states: a control batch has no sequence number."""
-    model = header.to_model()
-    if header.attributes & CONTROL:
-        return model._replace(producer_id=NO_PRODUCER, producer_epoch=-1)
-    return model

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, cast
 
-from holdfast.broker.replication.append_batches import ProduceWaiter, append_all, as_copied, split
+from holdfast.broker.replication.append_batches import ProduceWaiter, append_all, split
 from holdfast.broker.replication.append_cache import AppendCache
 from holdfast.broker.replication.partition_host import PartitionHost
 from holdfast.core import (
@@ -192,7 +192,7 @@ class Partition:
         be appended: then nothing has changed.
         """
         clock = self.host.clock
-        models = [as_copied(header) for header in headers]
+        models = [header.to_model() for header in headers]
         high_watermark = Offset(leader_high_watermark)
         try:
             if len(records) <= self.log.settings.segment_bytes:
@@ -353,7 +353,6 @@ class Partition:
         except LogOfflineError as error:
             self.failed(error)
             return
-        self.replica.truncated(self.log.producer_headers())
         if self.host.trace is not None:
             self.host.trace.truncated(self, truncation)
 
@@ -380,13 +379,6 @@ class Partition:
             if recent is not None:
                 return recent
         return read(self.log, offset, max_bytes, upto)
-
-    @property
-    def last_stable_offset(self) -> Offset:
-        """How far a read_committed consumer may read."""
-        numbers = self.replica.log
-        undecided = self.log.producers.last_stable_offset(numbers.high_watermark)
-        return numbers.last_stable_offset(undecided)
 
     @property
     def presumes_leadership(self) -> bool:

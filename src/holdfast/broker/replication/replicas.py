@@ -30,7 +30,6 @@ from holdfast.broker.trace_events import BrokerTrace
 from holdfast.broker.uuids import new_uuid
 from holdfast.core import (
     LogState,
-    ProducerStates,
     Replica,
     may_begin_empty,
 )
@@ -125,15 +124,13 @@ class Replicas:
                 self.log.warning("a log without a topic id is ignored", partition=str(name))
                 yield None
                 continue
-            partition = self._add(name, topic_id.bytes, opening.producers)
+            partition = self._add(name, topic_id.bytes)
             if self.trace is not None:
                 clean = self.directory.last_shutdown is not None
                 self.trace.restarted(partition, clean=clean)
             yield partition
 
-    def _add(
-        self, name: TopicPartition, topic_id: bytes, producers: ProducerStates | None = None
-    ) -> Partition:
+    def _add(self, name: TopicPartition, topic_id: bytes) -> Partition:
         log = self.directory.log(name)
         settings = self._configs.of_topic(name.topic)
         log.epochs.truncate_to(log.log_end_offset)
@@ -144,13 +141,9 @@ class Replicas:
             high_watermark=self.directory.high_watermark(name),
             flushed_offset=log.recovery_point,
             epochs=log.epochs,
+            producers=log.producers,
         )
         numbers.last_flush_ms = self.clock.now_ms()
-        if producers is not None:
-            numbers.producers = producers
-        else:
-            numbers.producers.rebuild(log.producer_headers() if log.log_end_offset else ())
-        log.producers_expired = numbers.producers.forget
         partition = Partition(self, name, topic_id, Replica(self.broker, numbers), log, settings)
         log.rolled = partial(self.flush, partition)
         log.epochs_changed = partial(self.flush, partition, has_records=False)

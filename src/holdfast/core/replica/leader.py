@@ -131,7 +131,7 @@ class Leader:
         log.next_offset = end_offset = Offset(base_offset + batch.record_count)
         log.epochs.assign(self.leader_epoch, base_offset)
         if batch.producer_id != NO_PRODUCER:
-            log.producers.append(batch, base_offset)
+            log.producers.assign(batch, base_offset)
         if acks == ACKS_ALL:
             self.waiting.add(WaitingAck(end_offset, base_offset, deadline_ms, waiter))
         elif acks == ACKS_LEADER:
@@ -156,6 +156,8 @@ class Leader:
         """Everything assigned so far has been written."""
         log = self.log
         log.log_end_offset = log.next_offset
+        if log.producers.unwritten:
+            log.producers.written()
         effects: list[Effect] = [WakeFetch(waiter) for waiter in self.parked_at_end.take_all()]
         if log.wants_flush(now_ms):
             effects.append(Flush(log.log_end_offset))

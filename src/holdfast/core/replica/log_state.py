@@ -53,6 +53,7 @@ class LogState:
         high_watermark: Offset = _ZERO,
         flushed_offset: Offset = _ZERO,
         epochs: EpochCache | None = None,
+        producers: ProducerStates | None = None,
     ) -> None:
         self.settings = settings
         self.log_start_offset = log_start_offset
@@ -62,7 +63,7 @@ class LogState:
         self.flushed_offset = flushed_offset
         self.last_flush_ms = 0
         self.epochs = epochs if epochs is not None else EpochCache()
-        self.producers = ProducerStates()
+        self.producers = producers if producers is not None else ProducerStates()
 
     @property
     def must_flush(self) -> bool:
@@ -135,13 +136,14 @@ class LogState:
         self.log_start_offset = Offset(max(self.log_start_offset, start_offset))
         self.high_watermark = Offset(max(self.high_watermark, self.log_start_offset))
 
-    def last_stable_offset(self, first_undecided: int) -> Offset:
+    @property
+    def last_stable_offset(self) -> Offset:
         """First offset that a read_committed reader may not see.
 
-        `first_undecided` is where the oldest undecided transaction begins, or any offset at or
-        above the high watermark. DeleteRecords may have removed that transaction's records.
+        DeleteRecords may have removed the first records of an open transaction.
         """
-        return Offset(max(self.log_start_offset, min(first_undecided, self.high_watermark)))
+        stable = self.producers.last_stable_offset(self.high_watermark)
+        return Offset(max(self.log_start_offset, stable))
 
     def copied(self, batches: Iterable[BatchHeader]) -> None:
         """Batches of the leader have been appended to our log."""

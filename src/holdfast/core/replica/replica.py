@@ -12,13 +12,14 @@ A driver's duties, in short:
   `diverged`, `out_of_range` or (after writing) `append_as_follower`.
 - `ConsiderExpand`: call `expand_isr` soon. `ProposeIsr`: send it until `isr_answer`.
 - `Flush`: begin a flush, and call `flushed` when it has returned; a follower then has a
-  `next_fetch` again. `TruncateTo`: truncate, then `truncated`.
+  `next_fetch` again. `TruncateTo`: truncate, and rebuild
+  `log.producers` from what is left.
 - regularly: `tick`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from holdfast.core.replica.effects import Effect, Effects, Flush, HighWatermarkMoved, WriteEpoch
 from holdfast.core.replica.follower import Follower, NextFetch
@@ -265,20 +266,16 @@ class Replica:
         role = self.role
         return role.out_of_range(leader_start, leader_end) if isinstance(role, Follower) else ()
 
-    def truncated(self, batches: Iterable[BatchHeader]) -> None:
-        """The log was truncated; these batches (or a snapshot's and those after it) are left."""
-        self.log.producers.rebuild(batches)
-
     # Reading.
 
-    def read(self, fetch: Fetch, last_stable_offset: Offset | None = None) -> FetchAnswer:
+    def read(self, fetch: Fetch, *, read_committed: bool = False) -> FetchAnswer:
         """What a fetch may read now. It changes nothing; a follower's position is `fetched` once.
 
         A follower reads up to our end. A consumer never gets records at or above our high
         watermark, nor, if read_committed, at or above the last stable offset.
         """
         if fetch.follower == NO_BROKER:
-            return self._read_as_consumer(fetch, last_stable_offset)
+            return self._read_as_consumer(fetch, read_committed=read_committed)
         role = self.role
         if type(role) is not Leader:
             return refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, self.log)
@@ -287,7 +284,7 @@ class Replica:
             return refusal(error, self.log)
         return role.read(fetch)
 
-    def _read_as_consumer(self, fetch: Fetch, last_stable_offset: Offset | None) -> FetchAnswer:
+    def _read_as_consumer(self, fetch: Fetch, *, read_committed: bool) -> FetchAnswer:
         log, fetch_offset = self.log, fetch.fetch_offset
         leads = isinstance(self.role, Leader)
         any_replica = log.settings.read_rule is ReadRule.ANY_REPLICA
@@ -306,9 +303,7 @@ class Replica:
             return refusal(ErrorCode.NONE, log)._replace(diverging=diverging)
         if not log.log_start_offset <= fetch_offset <= log.log_end_offset:
             return refusal(ErrorCode.OFFSET_OUT_OF_RANGE, log)
-        end = log.high_watermark
-        if last_stable_offset is not None:
-            end = min(end, last_stable_offset)
+        end = log.last_stable_offset if read_committed else log.high_watermark
         return served(fetch_offset, max(fetch_offset, end), log)
 
     def latest_offset(self) -> tuple[ErrorCode, Offset]:

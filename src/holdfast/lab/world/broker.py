@@ -80,7 +80,7 @@ class SimBroker(LeadingSide, FollowingSide):
         )
         log.last_flush_ms = self.world.now_ms
         self.replica = Replica(self.id, log, self.world.rules)
-        self.replica.truncated(disk.headers())
+        log.producers.rebuild(disk.headers())
         self.alive = True
         self.paused = False
         self.outstanding = None

@@ -210,4 +210,4 @@ class BrokerParts:
             was=was,
             records=[record.label for record in gone],
         )
-        self.replica.truncated(disk.headers())
+        self.replica.log.producers.rebuild(disk.headers())

@@ -21,7 +21,6 @@ from holdfast.protocol.records.batch_header import (
 )
 from holdfast.protocol.records.compression import Compression
 from holdfast.protocol.records.control_batch import (
-    EndMarker,
     build_end_marker,
     control_type,
     read_end_marker,
@@ -43,7 +42,6 @@ __all__ = [
     "BatchBuilder",
     "BatchOptions",
     "Compression",
-    "EndMarker",
     "MalformedBatchError",
     "NewRecord",
     "Record",

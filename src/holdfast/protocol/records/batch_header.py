@@ -14,11 +14,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from holdfast.model import (
-    NO_SEQUENCE,
-    BatchHeader,
-    ErrorCode,
-)
+from holdfast.model import BatchHeader, ErrorCode
 from holdfast.protocol.records.crc import crc32c
 from holdfast.protocol.records.errors import MalformedBatchError
 
@@ -112,11 +108,6 @@ class RecordBatchHeader(NamedTuple):
         """When compaction may drop this batch's tombstones and markers (KIP-534)."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON else None
 
-    @property
-    def last_sequence(self) -> int:
-        """The producer's sequence number of the last offset."""
-        return sequence_at(self.base_sequence, self.last_offset_delta)
-
     def to_model(self) -> BatchHeader:
         """The header for the core.
 
@@ -124,16 +115,9 @@ class RecordBatchHeader(NamedTuple):
         compacted batch keeps, and not the number of records left.
         """
         # In the order of BatchHeader's fields; its own constructor costs twice as much.
-        is_transactional = self[5] & TRANSACTIONAL != 0
-        fields = (self[6] + 1, self[2], self[0], self[9], self[10], self[11], is_transactional)
+        flags = self[5] & TRANSACTIONAL != 0, self[5] & CONTROL != 0
+        fields = (self[6] + 1, self[2], self[0], self[9], self[10], self[11], *flags, self[8])
         return tuple.__new__(BatchHeader, fields)
-
-
-def sequence_at(base_sequence: int, offset_delta: int) -> int:
-    """Sequence numbers run on with the offsets and begin again at 0 after the largest int32."""
-    if base_sequence < 0:
-        return NO_SEQUENCE
-    return (base_sequence + offset_delta) & MAX_SEQUENCE
 
 
 def parse_header(data: Bytes, position: int = 0) -> RecordBatchHeader:

@@ -7,9 +7,8 @@ the coordinator that wrote it. A reader must skip a marker of an unknown type, n
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
-from holdfast.model import NO_EPOCH, ErrorCode
+from holdfast.model import NO_EPOCH, EndMarker, ErrorCode
 from holdfast.protocol.records.batch_builder import BatchOptions, NewRecord, build_batch
 from holdfast.protocol.records.errors import MalformedBatchError
 from holdfast.protocol.records.record import Record
@@ -19,15 +18,6 @@ COMMIT = 1
 
 _KEY = struct.Struct(">hh")
 _VALUE = struct.Struct(">hi")
-
-
-class EndMarker(NamedTuple):
-    """How a transaction ended, and under which coordinator."""
-
-    is_commit: bool
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int
 
 
 def build_end_marker(

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from holdfast.model import Offset
+from holdfast.model import Offset, ProducerId
 from holdfast.protocol.records import (
     Batch,
     BatchBuilder,
@@ -131,8 +131,8 @@ class Sieve:
         return _rebuilt(header, [], None) if self._is_last_of_producer(header) else None
 
     def _is_last_of_producer(self, header: RecordBatchHeader) -> bool:
-        entry = self.log.producers.entries.get(header.producer_id)
-        return entry is not None and entry.last_offset == header.end_offset - 1
+        known = self.log.producers.states.get(ProducerId(header.producer_id))
+        return known is not None and known.last_offset == header.end_offset - 1
 
 
 def _rebuilt(header: RecordBatchHeader, records: list[Record], horizon: int | None) -> bytearray:

@@ -23,8 +23,7 @@ from holdfast.storage.file_names import (
     parse_file_name,
     partition_of,
 )
-from holdfast.storage.producers.producer_snapshot import decode_snapshot
-from holdfast.storage.producers.producer_state import ProducerEntry
+from holdfast.storage.producers.producer_snapshot import ProducerEntry, decode_snapshot
 from holdfast.storage.segment.batch_scan import FoundBatch
 from holdfast.storage.segment.offset_and_time_index import (
     OFFSET_ENTRY_BYTES,

@@ -1,1 +1,1 @@
-"""Producer state of a log: kept in memory, in snapshots, and read back from batches."""
+"""Producer snapshots of a log, and the replay of its batches into the core's `ProducerStates`."""

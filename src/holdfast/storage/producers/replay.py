@@ -1,4 +1,4 @@
-"""Rebuilds producer state from the newest valid snapshot and the batches after it."""
+"""Restores the core's producer states from the newest valid snapshot and the batches after it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from holdfast.model import BatchHeader, Offset
-from holdfast.protocol.records import Batch, EndMarker
+from holdfast.core import ProducerStates
+from holdfast.model import EndMarker, Offset
+from holdfast.protocol.records import (
+    Batch,
+    MalformedBatchError,
+    RecordBatchHeader,
+    read_end_marker,
+    read_records,
+)
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk
 from holdfast.storage.file_names import SNAPSHOT, parse_file_name
 from holdfast.storage.producers.producer_snapshot import read_snapshot
-from holdfast.storage.producers.producer_state import ProducerBook, marker_in
 from holdfast.storage.segment.batch_scan import BadBatchError, FoundHeader, walk_headers
 from holdfast.storage.segment.segment import Segment
+from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 RETRIED_BYTES: Final = 5 << 20
 """How far before a snapshot to search for batches that a client may send again: five of the
@@ -30,76 +37,98 @@ def snapshot_offsets(disk: Disk, directory: str) -> list[int]:
     )
 
 
-def newest_snapshot(
-    disk: Disk, directory: str, start: Offset, end: Offset, offsets: Sequence[int]
-) -> tuple[Offset, ProducerBook]:
-    """The last valid snapshot at an offset in [start, end].
+def restore_snapshot(
+    producers: ProducerStates,
+    disk: Disk,
+    directory: str,
+    snapshots: Sequence[int],
+    start: Offset,
+    end: Offset,
+) -> Offset:
+    """Restore the last valid snapshot at an offset in [start, end], and return that offset.
 
-    Without one, an empty book at the start: then all batches are read. A damaged snapshot keeps its
-    file, because its name still proves that everything below it was flushed (`pending_writes`).
+    Without one, return the start: then all batches are read. A damaged snapshot keeps its file,
+    because its name still proves that everything below it was flushed (`pending_writes`).
     """
-    for offset in reversed(offsets):
-        if not start <= offset <= end:
-            continue
-        with suppress(DamagedFileError):
-            return Offset(offset), ProducerBook(read_snapshot(disk, directory, offset))
-    return start, ProducerBook()
+    for offset in reversed(snapshots):
+        if start <= offset <= end:
+            with suppress(DamagedFileError):
+                producers.restore(read_snapshot(disk, directory, offset), Offset(offset))
+                return Offset(offset)
+    producers.restore()
+    return start
 
 
-def rebuild_producers(
+def replay(
+    producers: ProducerStates,
     disk: Disk,
     directory: str,
     segments: Sequence[Segment],
     start: Offset,
     end: Offset,
-) -> ProducerBook:
-    """The producer state of a log that ends at `end`."""
-    offsets = snapshot_offsets(disk, directory)
-    offset, book = newest_snapshot(disk, directory, start, end, offsets)
-    for segment, found in headers_from(segments, offset):
-        if found.header.producer_id >= 0:
-            book.append(found.header, marker_of(segment, found))
-    return book
-
-
-def marker_of(segment: Segment, found: FoundHeader) -> EndMarker | None:
-    """The transaction marker of a batch in a file; reads only control batches."""
-    if not found.header.is_control:
-        return None
-    return marker_in(Batch(segment.file.read(found.position, found.header.size)))
-
-
-def producer_headers(
-    disk: Disk, directory: str, segments: Sequence[Segment], start: Offset, end: Offset
-) -> Iterator[BatchHeader]:
-    """The last batches of each producer in the newest snapshot, then every batch after it.
+    snapshots: Sequence[int],
+) -> None:
+    """Restore the producer states of a log that ends at `end`.
 
     A snapshot (Kafka's format) has one batch per producer. A client has up to five in flight, and
     may send any of them again: the log provides the earlier ones.
     """
-    offsets = snapshot_offsets(disk, directory)
-    offset, book = newest_snapshot(disk, directory, start, end, offsets)
-    if book.entries:
-        yield from _before(segments, offset, book)
-    yield from book.headers()
-    for _, found in headers_from(segments, offset):
-        if found.header.producer_id >= 0 and not found.header.is_control:
-            yield found.header.to_model()
+    offset = restore_snapshot(producers, disk, directory, snapshots, start, end)
+    if producers.states:
+        _recall(producers, segments, offset)
+    for segment, found in headers_from(segments, offset):
+        feed_found(producers, segment, found)
 
 
-def _before(
-    segments: Sequence[Segment], offset: Offset, book: ProducerBook
-) -> Iterator[BatchHeader]:
-    """Batches not long before a snapshot, of producers that have a later one in it."""
+def _recall(producers: ProducerStates, segments: Sequence[Segment], offset: Offset) -> None:
+    """Add batches from not long before a snapshot at `offset`."""
     for _, found in headers_from(segments, _retried_from(segments, offset)):
-        header = found.header
-        if header.base_offset >= offset:
+        if found.header.base_offset >= offset:
             return
-        last = book.entries.get(header.producer_id)
-        if last is None or header.is_control or header.producer_epoch != last.producer_epoch:
-            continue
-        if header.end_offset <= last.last_offset - last.offset_delta:
-            yield header.to_model()
+        if found.header.producer_id in producers.states:
+            producers.recall(found.header.to_model())
+
+
+def feed_found(
+    producers: ProducerStates, segment: Segment, found: FoundHeader
+) -> AbortedTransaction | None:
+    """`feed` a batch in a file; reads only control batches."""
+    header = found.header
+    if header.producer_id < 0:
+        return None
+    batch = Batch(segment.file.read(found.position, header.size)) if header.is_control else None
+    return feed(producers, header, batch)
+
+
+def feed(
+    producers: ProducerStates, header: RecordBatchHeader, control: Batch | None
+) -> AbortedTransaction | None:
+    """Add a batch to the producer states, a control batch with its bytes.
+
+    Returns the transaction that it aborts, for the transaction index.
+    """
+    marker = _marker_in(control) if control is not None else None
+    ended = producers.append(header.to_model(), marker)
+    if ended is None or not ended.is_aborted:
+        return None
+    numbers = (ended.first_offset, ended.last_offset, ended.last_stable_offset)
+    return AbortedTransaction(ended.producer_id, *numbers)
+
+
+def _marker_in(batch: Batch) -> EndMarker | None:
+    """The transaction marker in a control batch; None if it has none.
+
+    None also for a batch that cannot be parsed: its CRC matches, so the log is not damaged.
+    """
+    header = batch.header
+    try:
+        for record in read_records(batch):
+            marker = read_end_marker(record, header.producer_id, header.producer_epoch)
+            if marker is not None:
+                return marker
+    except MalformedBatchError:
+        pass
+    return None
 
 
 def _retried_from(segments: Sequence[Segment], offset: Offset) -> int:
@@ -114,7 +143,7 @@ def _retried_from(segments: Sequence[Segment], offset: Offset) -> int:
             entry = segment.index().last_start(size - left)
             return segment.base_offset if entry is None else entry.offset + 1
         left -= size
-    return segments[0].base_offset
+    return segments[0].base_offset if segments else offset
 
 
 def headers_from(segments: Sequence[Segment], offset: int) -> Iterator[tuple[Segment, FoundHeader]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast.core import ProducerStates
 from holdfast.model import TopicPartition
 from holdfast.storage.log import Log
 from holdfast.storage.recovery.log_recovery import OpenedLog, open_log
@@ -23,8 +22,6 @@ class LogOpening:
 
     def __init__(self, directory: LogDirectory, partition: TopicPartition) -> None:
         self.partition = partition
-        self.producers = ProducerStates()
-        """The core's state of the log's producers; complete after `run`."""
         self._directory = directory
         self._name = directory.partitions[partition]
         self._settings = directory.settings_of(partition)
@@ -34,7 +31,6 @@ class LogOpening:
     def run(self) -> None:
         """Open and recover the log. Raises OSError if the disk fails."""
         opened = open_log(self._directory.disk, self._name, self._settings, self._known)
-        self.producers.rebuild(opened.log.producer_headers())
         opened.log.close_files()
         self._opened = opened
 

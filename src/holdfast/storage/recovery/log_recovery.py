@@ -22,32 +22,23 @@ Any thread may run this, alone with this log's files: several logs may be opened
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from holdfast.core import ProducerState, ProducerStates
 from holdfast.model import NO_EPOCH, LeaderEpoch, Offset
 from holdfast.protocol.records import MalformedBatchError, RecordBatchHeader
 from holdfast.protocol.records.batch_header import LENGTH_END
-from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.disk import Disk
 from holdfast.storage.file_names import COMPACTED, LOG, TRANSACTION_INDEX
 from holdfast.storage.log import Log
 from holdfast.storage.log_settings import LogSettings
-from holdfast.storage.producers.producer_snapshot import read_snapshot, snapshot_path
-from holdfast.storage.producers.producer_state import ProducerBook, ProducerEntry, marker_in
-from holdfast.storage.producers.replay import (
-    headers_from,
-    marker_of,
-    newest_snapshot,
-    rebuild_producers,
-    snapshot_offsets,
-)
+from holdfast.storage.producers.producer_snapshot import snapshot_path
+from holdfast.storage.producers.replay import feed, replay, snapshot_offsets
 from holdfast.storage.recovery.crash_cleanup import tidy_directory
 from holdfast.storage.recovery.epoch_recovery import RecoveredEpochs
 from holdfast.storage.segment.batch_scan import BadBatchError, Run, base_after, verified_runs
 from holdfast.storage.segment.segment import LARGEST_RELATIVE_OFFSET, Segment
-from holdfast.storage.segment.transaction_index import AbortedTransaction
 
 _ZERO = Offset(0)
 
@@ -139,9 +130,9 @@ class _Opening:
         self.segments = segments
         self.start = start
         self.end = start
-        self.producers = ProducerBook()
+        self.producers = ProducerStates()
         self.epochs = RecoveredEpochs(disk, directory, report.notes)
-        self.at_bases: dict[Offset, list[ProducerEntry]] = {}
+        self.at_bases: dict[Offset, list[ProducerState]] = {}
         """The producers at the base of each verified segment that has no snapshot yet."""
         self.has_gaps = settings.is_compacted or disk.exists(f"{directory}/{COMPACTED}")
         """Whether the log was compacted here, or has a gap that a leader's cleaner made."""
@@ -173,15 +164,14 @@ class _Opening:
     def take_over(self, snapshots: list[int]) -> None:
         """Trust what the last process wrote."""
         self.segments[-1].activate()
-        self.producers = self._producers_at_end(snapshots)
+        self._replay_producers(self.segments, self.start, self.end, snapshots)
         self.epochs.load(self.segments, self.start, self.end)
         self.epochs.write()
 
-    def _producers_at_end(self, snapshots: list[int]) -> ProducerBook:
-        if self.end in snapshots:
-            with suppress(DamagedFileError):
-                return ProducerBook(read_snapshot(self.disk, self.directory, self.end))
-        return rebuild_producers(self.disk, self.directory, self.segments, self.start, self.end)
+    def _replay_producers(
+        self, segments: list[Segment], start: Offset, end: Offset, snapshots: list[int]
+    ) -> None:
+        replay(self.producers, self.disk, self.directory, segments, start, end, snapshots)
 
     # After a crash.
 
@@ -189,8 +179,10 @@ class _Opening:
         """Verify from the recovery point on, and truncate at the first bad batch."""
         place = self._first_to_verify(known.recovery_point)
         first = self.segments[place]
-        self.producers = self._producers_at(first, snapshots)
-        self.epochs.load(self.segments[:place], self.start, Offset(first.base_offset))
+        # Later snapshots may cover lost records.
+        lowest, base = Offset(max(self.segments[0].base_offset, 0)), Offset(first.base_offset)
+        self._replay_producers(self.segments[:place], lowest, base, snapshots)
+        self.epochs.load(self.segments[:place], self.start, base)
         # A segment follows after a gap only if the one before it is known to be complete: by the
         # cleaner's checkpoint, or by the name of a snapshot (`pending_writes`).
         self.proved = dict.fromkeys(snapshots)
@@ -202,7 +194,8 @@ class _Opening:
                 self._drop_from(index)
                 break
             if index and int(segment.base_offset) not in self.proved:
-                self.at_bases[segment.base_offset] = list(self.producers.entries.values())
+                base = segment.base_offset
+                self.at_bases[base] = self.producers.snapshot_at(base)
             if not self._verify(segment, self._limit_of(index)):
                 self._drop_from(index + 1)
                 break
@@ -221,17 +214,6 @@ class _Opening:
             if segment.base_offset <= recovery_point
         ]
         return places[-1] if places else 0
-
-    def _producers_at(self, first: Segment, snapshots: list[int]) -> ProducerBook:
-        """Producers at the start of the part to verify; later snapshots may cover lost records."""
-        usable = [offset for offset in snapshots if offset <= first.base_offset]
-        start = Offset(max(self.segments[0].base_offset, 0))
-        offset, book = newest_snapshot(self.disk, self.directory, start, first.base_offset, usable)
-        before = self.segments[: self.segments.index(first)]
-        for segment, found in headers_from(before, offset):
-            if found.header.producer_id >= 0:
-                book.append(found.header, marker_of(segment, found))
-        return book
 
     def _follows(self, segment: Segment, gaps_below: Offset, *, is_first: bool) -> bool:
         """Whether a segment can follow the verified part."""
@@ -326,11 +308,9 @@ class _Opening:
     def _note_producer(
         self, segment: Segment, header: RecordBatchHeader, run: Run, place: int
     ) -> None:
-        marker = marker_in(run.batch(place)) if header.is_control else None
-        ended = self.producers.append(header, marker)
-        if ended is not None and ended.is_aborted:
-            numbers = (ended.first_offset, ended.last_offset, ended.last_stable_offset)
-            segment.add_aborted(AbortedTransaction(ended.producer_id, *numbers))
+        aborted = feed(self.producers, header, run.batch(place) if header.is_control else None)
+        if aborted is not None:
+            segment.add_aborted(aborted)
 
     def _drop_from(self, place: int) -> None:
         """Newest first, each durable before the next: a crash here leaves no hole."""
@@ -359,7 +339,7 @@ class _Opening:
             f"{self.directory}: ends at {self.end}, before its start {self.start}; restarted there"
         )
         self._drop_from(0)
-        self.producers = ProducerBook()
+        self.producers.restore()
         self.at_bases = {}
         self.begin_at(self.start)
 
@@ -379,10 +359,10 @@ class _Opening:
         log.names.changed()
         if self.epochs.is_behind:
             log.epoch_file.not_written()
-        for base, entries in self.at_bases.items():
+        for base, states in self.at_bases.items():
             # The next flush writes these snapshots. Without them nothing would prove a gap that the
             # cleaner leaves between these segments.
-            log.snapshots.add(base, entries)
+            log.snapshots.add(base, states)
         for segment in self.segments[log.place_of(point) :]:
             # A killed process may have left bytes here that are only in the page cache. We serve
             # and acknowledge them, so the next flush must cover them.

@@ -1,11 +1,9 @@
 """Batches before their append."""
 
-from holdfast.broker.replication.append_batches import as_copied, fitting, split
+from holdfast.broker.replication.append_batches import fitting, split
 from holdfast.protocol.records import (
-    EndMarker,
     NewRecord,
     build_batch,
-    build_end_marker,
     parse_header,
 )
 
@@ -22,9 +20,3 @@ def test_a_buffer_is_split_where_its_batches_begin() -> None:
     joined = memoryview(b"".join(parts))
     headers = [parse_header(part) for part in parts]
     assert [bytes(one) for one in split(joined, headers)] == [bytes(part) for part in parts]
-
-
-def test_the_core_never_sees_the_producer_of_a_marker() -> None:
-    marker = parse_header(build_end_marker(EndMarker(True, 5, 1, 7), 1000))
-    assert marker.producer_id == 5
-    assert as_copied(marker).producer_id == -1

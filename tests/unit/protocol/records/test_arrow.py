@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.model import EndMarker
 from holdfast.protocol.records import (
     BatchBuilder,
     BatchOptions,
-    EndMarker,
     MalformedBatchError,
     NewRecord,
     batches,

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from holdfast.model import BatchHeader, ErrorCode, LeaderEpoch, Offset, ProducerId
+from holdfast.model import BatchHeader, EndMarker, ErrorCode, LeaderEpoch, Offset, ProducerId
 from holdfast.protocol.records import (
     Batch,
     BatchBuilder,
@@ -12,12 +12,13 @@ from holdfast.protocol.records import (
     MalformedBatchError,
     batches,
     build_batch,
+    build_end_marker,
     parse_header,
     read_records,
     stamp,
     stamp_max_timestamp,
 )
-from holdfast.protocol.records.batch_header import check_span, sequence_at
+from holdfast.protocol.records.batch_header import check_span
 from tests.unit.protocol.records.samples import SOME
 
 # The first two batches that a real broker wrote: reference of the log directory's format.
@@ -72,15 +73,16 @@ def test_the_core_gets_the_span_that_compaction_keeps() -> None:
     header = parse_header(builder.build(last_offset_delta=9))
     assert header.record_count == 1
     model = header.to_model()
-    assert model == BatchHeader(10, LeaderEpoch(3), Offset(100), ProducerId(9), 2, 50)
+    expected = BatchHeader(10, LeaderEpoch(3), Offset(100), ProducerId(9), 2, 50, max_timestamp=1)
+    assert model == expected
     assert model.end_offset == header.end_offset == 110
-    assert header.last_sequence == 59
+    assert model.last_sequence == 59
 
 
-def test_sequences_begin_again_after_the_largest() -> None:
-    assert sequence_at(2**31 - 2, 1) == 2**31 - 1
-    assert sequence_at(2**31 - 2, 2) == 0
-    assert sequence_at(-1, 5) == -1
+def test_the_core_sees_what_a_marker_is() -> None:
+    model = parse_header(build_end_marker(EndMarker(True, 9, 2, 7), 1_000, 5)).to_model()
+    assert (model.is_transactional, model.is_control, model.last_sequence) == (True, True, -1)
+    assert (model.base_offset, model.end_offset, model.max_timestamp) == (5, 6, 1_000)
 
 
 def test_the_flags_and_the_delete_horizon_are_decoded() -> None:

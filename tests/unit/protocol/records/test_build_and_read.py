@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model import ErrorCode
+from holdfast.model import BatchHeader, EndMarker, ErrorCode
 from holdfast.protocol.records import (
     Batch,
     BatchBuilder,
     BatchOptions,
-    EndMarker,
     MalformedBatchError,
     NewRecord,
     build_batch,
@@ -20,7 +19,6 @@ from holdfast.protocol.records import (
     read_records,
 )
 from holdfast.protocol.records.arrow.reader import read_table
-from holdfast.protocol.records.batch_header import sequence_at
 from tests.unit.protocol.records.java_batches import JAVA_BATCHES
 from tests.unit.protocol.records.samples import (
     CODECS,
@@ -47,7 +45,8 @@ def test_what_is_built_is_read(records: list[NewRecord], options: BatchOptions) 
     found = list(read_records(batch))
     assert [plain(record) for record in found] == expected
     assert [record.sequence for record in found] == [
-        sequence_at(options.base_sequence, nth) for nth in range(len(records))
+        BatchHeader(nth + 1, base_sequence=options.base_sequence).last_sequence
+        for nth in range(len(records))
     ]
     header = batch.header
     assert header.attributes == options.attributes

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.model import EndMarker
 from holdfast.protocol.records import (
     Batch,
     BatchOptions,
     Compression,
-    EndMarker,
     NewRecord,
     build_batch,
     build_end_marker,

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.model import ErrorCode
+from holdfast.model import EndMarker, ErrorCode
 from holdfast.protocol.records import (
     Batch,
     BatchBuilder,
     BatchOptions,
     Compression,
-    EndMarker,
     MalformedBatchError,
     NewRecord,
     RecordBatchHeader,
