@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.replica.producer_state import REMEMBERED_BATCHES, ProducerStates
+from holdfast.core.producers.producer_state import REMEMBERED_BATCHES, ProducerStates
 from holdfast.model import BatchHeader, ErrorCode, LeaderEpoch, Offset, ProducerId
 
 WRAP = 1 << 31

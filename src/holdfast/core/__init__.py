@@ -25,6 +25,13 @@ from holdfast.core.controller.effects import (
 from holdfast.core.controller.leader_election import LogEnd
 from holdfast.core.fetch.session import NO_SESSION, Asked, FetchSession, Place, Reader
 from holdfast.core.fetch.sessions import LARGEST_SESSION_ID, FetchSessions
+from holdfast.core.producers.producer_state import (
+    ProducerState,
+    ProducerStates,
+    SeenBatch,
+    is_earlier,
+)
+from holdfast.core.producers.sequence_gap_guard import SequenceGapGuard
 from holdfast.core.replica.command_confirmation import (
     DURING_DELETION,
     LOOK_PAUSE_MS,
@@ -61,16 +68,9 @@ from holdfast.core.replica.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, Appen
 from holdfast.core.replica.leader_epoch_cache import EpochCache
 from holdfast.core.replica.log_creation import FIRST_PARTITION_EPOCH, may_begin_empty
 from holdfast.core.replica.log_state import LogState
-from holdfast.core.replica.producer_state import (
-    ProducerState,
-    ProducerStates,
-    SeenBatch,
-    is_earlier,
-)
 from holdfast.core.replica.record_deletion import deletion_target, low_watermark
 from holdfast.core.replica.replica import Replica
 from holdfast.core.replica.roles import Offline
-from holdfast.core.replica.sequence_gap_guard import SequenceGapGuard
 from holdfast.core.replica.truncation import Fetch, FetchAnswer
 from holdfast.core.rules import (
     SAFE_RULES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.replica.producer_state import REMEMBERED_BATCHES, ProducerStates, SeenBatch
+from holdfast.core.producers.producer_state import REMEMBERED_BATCHES, ProducerStates, SeenBatch
 from holdfast.model import BatchHeader, EndMarker, ErrorCode, Offset, ProducerId
 from tests.unit.core.support import batch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.core import ProducerStates, SequenceGapGuard
-from holdfast.core.replica import sequence_gap_guard as module
+from holdfast.core.producers import sequence_gap_guard as module
 from holdfast.model import BatchHeader, ErrorCode, Offset, ProducerId
 
 FOR_NOW = ErrorCode.NOT_ENOUGH_REPLICAS

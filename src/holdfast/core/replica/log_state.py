@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.core.producers.producer_state import ProducerStates
 from holdfast.core.replica.effects import TruncateTo
 from holdfast.core.replica.leader_epoch_cache import EpochCache
-from holdfast.core.replica.producer_state import ProducerStates
 from holdfast.core.rules import FlushRule, Settings
 from holdfast.model import BatchHeader, Offset
 

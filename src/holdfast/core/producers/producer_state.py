@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from holdfast.core.replica.open_transactions import CompletedTransaction, OpenTransactions
+from holdfast.core.producers.open_transactions import CompletedTransaction, OpenTransactions
 from holdfast.model import (
     NO_OFFSET,
     NO_PRODUCER,

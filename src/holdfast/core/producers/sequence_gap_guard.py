@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Final
 
-from holdfast.core.replica.producer_state import ProducerStates, is_earlier
+from holdfast.core.producers.producer_state import ProducerStates, is_earlier
 from holdfast.model import NO_PRODUCER, BatchHeader, ErrorCode, ProducerId
 
 MOST: Final = 10_000

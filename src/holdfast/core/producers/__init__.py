@@ -1,0 +1,1 @@
+"""Idempotent and transactional producers of a log: sequences, duplicates, open transactions."""
