@@ -29,10 +29,11 @@ class ControlledBroker:
         broker = self._broker
         return {
             "id": broker.id,
-            "state": self._state(),
+            "state": broker.state(),
             "epoch": broker.incarnation.broker_epoch,
             "host": broker.endpoint.host,
             "port": broker.endpoint.port,
+            "metrics": None if broker.metrics is None else broker.metrics.address,
             "cluster": broker.metadata.cluster_id,
             "controller": broker.metadata.controller,
             "is_controller": broker.controller is not None,
@@ -42,11 +43,6 @@ class ControlledBroker:
                 for name, partition in broker.replicas.partitions.items()
             },
         }
-
-    def _state(self) -> str:
-        if self._broker.is_stopping:
-            return "stopping"
-        return "running" if self._broker.is_started else "starting"
 
     def disconnect_store(self) -> None:
         self._broker.store.disconnect()

@@ -7,10 +7,12 @@ how another broker is recognized, and what happens if a handler fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Final
 
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.connection import Connection
+from holdfast.broker.network.request_counts import RequestCounts
 from holdfast.protocol import encode_unsupported_api_versions, request_start
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 from holdfast.protocol.messages.control import GetReplicaLogInfoRequest
@@ -32,11 +34,22 @@ Handler = Callable[[Call], None]
 class Requests:
     """Decodes requests and gives them to the handlers, one for each API key."""
 
-    def __init__(self, handlers: Mapping[int, Handler]) -> None:
+    def __init__(
+        self, handlers: Mapping[int, Handler], counts: RequestCounts | None = None
+    ) -> None:
         self._handlers = handlers
+        self._counts = counts
 
     def decode(self, connection: Connection, frame: bytearray) -> Call:
         """Decode a request. An unsupported version is an error, except for ApiVersions."""
+        if self._counts is None:
+            return self._decode(connection, frame)
+        began_s = perf_counter()
+        call = self._decode(connection, frame)
+        self._counts.begin(call, began_s)
+        return call
+
+    def _decode(self, connection: Connection, frame: bytearray) -> Call:
         if connection.broker is not None and frame.startswith(_EARLIER_KEY):
             frame[:2] = _LOG_INFO_KEY
         api, version, correlation_id, client_id, position = request_start(frame)
@@ -62,3 +75,5 @@ class Requests:
             self._handlers[call.api.key](call)
         except Exception as error:  # noqa: BLE001  # whatever happens, others are served
             call.fail(error)
+        if call.count is not None:
+            call.count.handled(call)

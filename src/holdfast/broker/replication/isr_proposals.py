@@ -43,6 +43,8 @@ class Proposals:
         self._open: dict[tuple[bytes, int], Partition] = {}
         self._is_under_way = False
         self._timer: asyncio.Handle | None = None
+        self.shrinks = self.expands = self.failures = 0
+        """Proposals by their outcome."""
 
     def add(self, partition: Partition) -> None:
         """A partition has a proposal."""
@@ -119,9 +121,21 @@ class Proposals:
                 isr=tuple(map(BrokerId, data.isr)),
                 partition_epoch=PartitionEpoch(data.partition_epoch),
             )
+        self._count(partition, error)
         partition.isr_answered(error, state)
         if _proposal_of(partition) is None:
             self.forget(partition)
+
+    def _count(self, partition: Partition, error: ErrorCode) -> None:
+        role = partition.replica.role
+        if not isinstance(role, Leader) or role.insync.proposal is None:
+            return
+        if error:
+            self.failures += 1
+        elif len(role.insync.proposal.isr) < len(role.insync.isr):
+            self.shrinks += 1
+        else:
+            self.expands += 1
 
 
 _ASK_AGAIN: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR)
