@@ -8,6 +8,7 @@ no faster than the client reads it, so a large one is never in memory as a whole
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Final, NamedTuple
@@ -23,6 +24,8 @@ REQUEST_S: Final = 5.0
 """The most time for a client to send its request."""
 ANSWER_S: Final = 30.0
 """The most time for a client to read the answer."""
+SEND_BUFFER: Final = 65_536
+"""What the system keeps for a client that does not read."""
 BACKLOG: Final = 16
 _END: Final = b"\r\n\r\n"
 
@@ -75,6 +78,8 @@ class MetricsServer:
         self._writers[writer] = None
         try:
             if len(self._writers) <= MOST_CONNECTIONS:
+                end = writer.get_extra_info("socket")
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
                 await self._serve_one(reader, writer)
         except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
             pass  # The client has left, or is too slow.

@@ -47,11 +47,12 @@ class _Piece(Collector):
 def page(scrape: Scrape) -> Iterator[bytes]:
     """The pieces of the page. Between two of them anything may happen to the broker."""
     for metric in METRICS:
-        yield from _pieces(metric, scrape)
+        yield from pieces(metric, scrape)
     yield generate_latest(ProcessCollector(registry=None))
 
 
-def _pieces(metric: Metric, scrape: Scrape) -> Iterator[bytes]:
+def pieces(metric: Metric, scrape: Scrape) -> Iterator[bytes]:
+    """The pieces of one metric: at least one, with HELP and TYPE."""
     samples = iter(metric.read(scrape))
     some = list(islice(samples, SAMPLES))
     yield _text(metric, some)

@@ -1,0 +1,217 @@
+"""The cost of a broker's metrics: CPU of one-record requests, and of a scrape of many partitions.
+
+    python -m bench.metrics [--rounds 5] [--requests 10000] [--partitions 5000] [--json]
+
+Two clusters of three brokers run beside each other, one with metrics and one without. They take
+turns within a round, and the one that begins changes. While the one with metrics is measured, each
+of its brokers is scraped every 5 s; Prometheus' default is every 60 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from bench import load
+from bench.against_kafka import say
+from bench.growth import grow
+from bench.rivals import Holdfast, cpu_of, free_port, sync_disks
+from holdfast.cluster.client.client import Client
+
+SCHEMA: Final = "holdfast-bench-metrics/1"
+SCRAPE_S: Final = 5.0
+SCRAPES: Final = 10
+PROBES_S: Final = 5.0
+OFF, ON = "off", "on"
+
+
+class Measured(Holdfast):
+    """Three brokers that serve metrics."""
+
+    name = "Holdfast with metrics"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.metrics_ports = {node: free_port() for node in self.ports}
+
+    def prepare(self) -> None:
+        super().prepare()
+        for node, port in self.metrics_ports.items():
+            with self._properties(node).open("a") as file:
+                file.write(f"holdfast.metrics.listener=127.0.0.1:{port}\n")
+
+    def scrape(self, node: int) -> int:
+        """The size of a broker's page."""
+        address = f"http://127.0.0.1:{self.metrics_ports[node]}/metrics"
+        with urllib.request.urlopen(address) as answer:
+            return len(answer.read())
+
+    @contextmanager
+    def scraped(self) -> Iterator[None]:
+        """Scrape all brokers from time to time, as Prometheus does."""
+        is_over = threading.Event()
+
+        def run() -> None:
+            while True:
+                for node in self.ports:
+                    self.scrape(node)
+                if is_over.wait(SCRAPE_S):
+                    return
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_over.set()
+            thread.join()
+
+
+@contextmanager
+def cluster(kind: type[Holdfast], records: int) -> Iterator[load.Stage]:
+    """Three brokers with a topic."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-", ignore_cleanup_errors=True) as made:
+        rival = kind(Path(made))
+        rival.prepare()
+        stage = load.Stage(rival, records)
+        try:
+            rival.start()
+            stage.started_s = time.perf_counter()
+            load.start(stage)
+            yield stage
+        finally:
+            rival.stop()
+
+
+def requests(stage: load.Stage) -> load.Figures:
+    """One-record requests, scraped if there are metrics."""
+    if not isinstance(stage.rival, Measured):
+        return load.one_record_requests(stage)
+    with stage.rival.scraped():
+        return load.one_record_requests(stage)
+
+
+def alternated(rounds: int, count: int) -> dict[str, list[load.Figures]]:
+    """The same requests to both clusters in turns."""
+    found: dict[str, list[load.Figures]] = {OFF: [], ON: []}
+    with ExitStack() as stack:
+        stages = {
+            OFF: stack.enter_context(cluster(Holdfast, 10 * count)),
+            ON: stack.enter_context(cluster(Measured, 10 * count)),
+        }
+        for stage in stages.values():
+            load.one_record_requests(stage)  # warms up
+        for number in range(rounds):
+            order = (OFF, ON) if number % 2 == 0 else (ON, OFF)
+            for name in order:
+                sync_disks()
+                found[name].append(requests(stages[name]))
+                figures = found[name][-1]
+                say(
+                    f"  round {number + 1}, {name}: {figures['request_cpu_us']:.0f} µs of CPU, "
+                    f"{figures['requests_per_s']:.0f} requests/s"
+                )
+    return found
+
+
+def scrapes(partitions: int) -> load.Figures:
+    """A scrape of a broker with many partitions, and what another client notices of it."""
+    with cluster(Measured, 1000) as stage:
+        grow(stage, partitions)
+        time.sleep(2 * SCRAPE_S)
+        rival = stage.rival
+        assert isinstance(rival, Measured)
+        node = 1
+        alone = longest_wait_ms(rival.ports[node], lambda: None)
+        times: list[float] = []
+        size = 0
+
+        def scrape() -> None:
+            nonlocal size
+            began = time.perf_counter()
+            size = rival.scrape(node)
+            times.append(time.perf_counter() - began)
+
+        before = cpu_of([rival.pids[node]])
+        for _ in range(SCRAPES):
+            scrape()
+        cpu_s = cpu_of([rival.pids[node]]).since(before).total / SCRAPES
+        figures = {"scrape_s": statistics.median(times), "scrape_cpu_s": cpu_s}
+        beside = longest_wait_ms(rival.ports[node], scrape)
+        waits = {"wait_ms": alone[0], "wait_p99_ms": alone[1]}
+        waits |= {"wait_scraped_ms": beside[0], "wait_scraped_p99_ms": beside[1]}
+        return figures | waits | {"page_mb": size / 1e6}
+
+
+def longest_wait_ms(port: int, beside: Callable[[], None]) -> tuple[float, float]:
+    """The longest and the 99th percentile of Metadata requests, while something else repeats."""
+    waits: list[float] = []
+    is_over = threading.Event()
+
+    def repeat() -> None:
+        while not is_over.wait(0.05):
+            beside()
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    ends = time.perf_counter() + PROBES_S
+    with Client([("127.0.0.1", port)]) as client:
+        while time.perf_counter() < ends:
+            began = time.perf_counter()
+            client.metadata([])
+            waits.append((time.perf_counter() - began) * 1000)
+    is_over.set()
+    thread.join()
+    return max(waits), statistics.quantiles(waits, n=100)[98]
+
+
+def summary(found: dict[str, list[load.Figures]]) -> load.Figures:
+    """Medians, and the median of the ratio within a round."""
+    figures: load.Figures = {}
+    for figure in ("request_cpu_us", "requests_per_s"):
+        values = {name: [one[figure] for one in rounds] for name, rounds in found.items()}
+        ratios = [on / off for on, off in zip(values[ON], values[OFF], strict=True)]
+        figures |= {f"{figure}_{name}": statistics.median(some) for name, some in values.items()}
+        figures[f"{figure}_ratio"] = statistics.median(ratios)
+        figures[f"{figure}_ratio_least"] = min(ratios)
+        figures[f"{figure}_ratio_most"] = max(ratios)
+    return figures
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="What metrics cost.")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=10_000, help="of one record, a round")
+    parser.add_argument("--partitions", type=int, default=5000, help="for the scrape; 0: none")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(arguments)
+    before = os.getloadavg()[0]
+    figures: load.Figures = {}
+    if options.rounds:
+        figures |= summary(alternated(options.rounds, options.requests))
+    if options.partitions:
+        figures |= scrapes(options.partitions)
+    if options.json:
+        print(json.dumps({"schema": SCHEMA, "figures": figures}))
+        return 0
+    print(f"RF 3; {os.cpu_count()} cores, load before {before:.1f}\n")
+    print("| measure | value |\n|---|---|")
+    for name, value in figures.items():
+        print(f"| {name} | {value:,.3f} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
