@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
+from holdfast.broker.metrics.page import METRICS
 from holdfast.cluster import Cluster
 from holdfast.cluster.settings_for_tests import TEST_CONFIG
 from tests.support.metrics import Scraped, text_of
@@ -14,6 +18,9 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
+ROOT: Final = Path(__file__).resolve().parents[2]
+MANUAL: Final = ROOT / "docs" / "metrics.md"
+DASHBOARD: Final = ROOT / "dashboards" / "holdfast.json"
 TRAFFIC: Final = "kafka_server_brokertopicmetrics_"
 MANAGER: Final = "kafka_server_replicamanager_"
 REQUESTS: Final = "kafka_network_requestmetrics_"
@@ -28,8 +35,12 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
 
 
+def address(cluster: Cluster, broker: int) -> str:
+    return f"127.0.0.1:{cluster.entry(broker).metrics_port}"
+
+
 def scrape(cluster: Cluster, broker: int) -> Scraped:
-    return Scraped(f"127.0.0.1:{cluster.entry(broker).metrics_port}")
+    return Scraped(address(cluster, broker))
 
 
 def at(topic: str, partition: int = 0) -> dict[str, str]:
@@ -166,5 +177,66 @@ def test_the_labels_are_bounded_by_what_the_cluster_has(cluster: Cluster) -> Non
         producer = cluster.producer({"client.id": f"stranger-{number}"})
         producer.produce("counted", b"value")
         producer.flush()
-    text = text_of(f"127.0.0.1:{cluster.entry(leader).metrics_port}")
-    assert "stranger" not in text
+    assert "stranger" not in text_of(address(cluster, leader))
+
+
+def test_the_page_of_the_manual_lists_every_metric(cluster: Cluster) -> None:
+    """docs/metrics.md: name, type, labels and meaning, as a broker exports them."""
+    text = text_of(address(cluster, cluster.brokers[0]))
+    helps = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.MULTILINE))
+    kinds = dict(re.findall(r"^# TYPE (\S+) (.*)$", text, re.MULTILINE))
+    labels = {metric.name: metric.labels for metric in METRICS}
+    exported = {
+        name: (kinds[name], ", ".join(labels.get(name, ())), meaning)
+        for name, meaning in helps.items()
+    }
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$", MANUAL.read_text("utf-8"), re.MULTILINE
+    )
+    assert {name: tuple(map(str.strip, cells)) for name, *cells in rows} == exported
+
+
+def test_every_metric_has_the_labels_that_it_declares(cluster: Cluster) -> None:
+    """So that the manual and the dashboard may rely on them."""
+    declared = {metric.name.removesuffix("_total"): metric.labels for metric in METRICS}
+    for broker in cluster.brokers:
+        for family in scrape(cluster, broker).families:
+            wanted = declared.get(family.name, ())
+            for sample in family.samples:
+                found = [name for name in sample.labels if name != "le"]
+                assert sorted(found) in (sorted(wanted), []), sample
+
+
+def test_the_dashboard_shows_only_what_exists(cluster: Cluster) -> None:
+    """Each query names metrics that a broker exports, and labels that these have."""
+    known: dict[str, set[str]] = {}
+    for broker in cluster.brokers:
+        for family in scrape(cluster, broker).families:
+            for sample in family.samples:
+                known.setdefault(sample.name, {"instance", "job"}).update(sample.labels)
+    expressions = list(_expressions(json.loads(DASHBOARD.read_text("utf-8"))))
+    assert len(expressions) > 50
+    for expression in expressions:
+        bare = re.sub(r'"[^"]*"', '""', expression)
+        named = re.findall(r"\b(?:kafka|holdfast|process)_\w+", bare)
+        assert named, expression
+        assert not set(named) - known.keys(), expression
+        groups = re.findall(r"\b(?:by|on) \(([^)]*)\)", bare)
+        used = {label.strip() for group in groups for label in group.split(",")}
+        used.update(re.findall(r"(\w+)\s*(?:=~|!=|=|!~)\s*\"", bare))
+        labels = set.union(*(known[name] for name in named))
+        assert used <= labels, expression
+        assert bare.count("(") == bare.count(")"), expression
+
+
+def _expressions(node: Any) -> Iterator[str]:
+    """All queries, also those of the variables, without the function around them."""
+    if isinstance(node, list):
+        for one in node:
+            yield from _expressions(one)
+    elif isinstance(node, dict):
+        yield from (node[key] for key in ("expr",) if key in node)
+        if str(node.get("query", "")).startswith("label_values("):
+            yield re.sub(r"label_values\((\w+), (\w+)\)", r"count by (\2) (\1)", node["query"])
+        for one in node.values():
+            yield from _expressions(one)
