@@ -30,7 +30,8 @@ GROUPS: Final = "kafka_coordinator_group_groupmetadatamanager_"
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    config = {**TEST_CONFIG, "min.insync.replicas": "2"}
+    one_batch = {"replica.fetch.max.bytes": "1", "replica.fetch.response.max.bytes": "1"}
+    config = {**TEST_CONFIG, **one_batch, "min.insync.replicas": "2"}
     with Cluster(brokers=3, metrics=True, config=config) as cluster:
         yield cluster
 
@@ -156,17 +157,49 @@ def test_a_killed_follower_is_seen_at_the_leader(cluster: Cluster) -> None:
     assert back.value("kafka_cluster_partition_underreplicated", **at("lagging")) == 0
 
 
-def test_a_lagging_follower_shows_its_lag_itself(cluster: Cluster) -> None:
-    """Its leader is gone: what it has not copied stays in consumerlag."""
-    name = "kafka_server_fetcherlagmetrics_consumerlag"
+def test_a_follower_that_cannot_fetch_leaves_the_isr_and_returns(cluster: Cluster) -> None:
+    shrinks, expands = f"{MANAGER}isrshrinks_total", f"{MANAGER}isrexpands_total"
+    cluster.create_topic("separated")
+    leader = cluster.leader("separated", 0)
+    follower = next(one for one in cluster.brokers if one != leader)
+    before = scrape(cluster, leader)
+    cluster.cut(follower, to=[leader])
+    cluster.produce("separated", ["one"], acks=1)
+    cluster.wait_isr("separated", 0, size=2)
+    wait_until(
+        lambda: scrape(cluster, leader).value(shrinks) > before.value(shrinks), "it is counted"
+    )
+    cluster.heal()
+    cluster.wait_isr("separated", 0)
+    wait_until(
+        lambda: scrape(cluster, leader).value(expands) > before.value(expands), "it is counted"
+    )
+
+
+def test_a_follower_that_catches_up_shows_its_lag_itself(cluster: Cluster) -> None:
+    """It was away for many batches, gets one with each fetch, and its link is slow."""
+    name, batches = "kafka_server_fetcherlagmetrics_consumerlag", 30
     cluster.create_topic("copied")
-    cluster.produce("copied", ["one", "two"])
     leader = cluster.leader("copied", 0)
     follower = next(one for one in cluster.brokers if one != leader)
     labels = {"clientId": f"ReplicaFetcherThread-0-{leader}", **at("copied")}
-    wait_until(
-        lambda: scrape(cluster, follower).value(name, **labels) == 0, "the follower has caught up"
-    )
+    cluster.stop(follower)
+    for number in range(batches):
+        cluster.produce("copied", [f"batch {number}"])
+    cluster.delay(leader, 0.1, to=[follower])
+    cluster.restart(follower, wait=False)
+
+    def lag() -> float:
+        try:
+            page = scrape(cluster, follower)
+        except OSError:
+            return -1  # It starts.
+        return page.value(name, **labels) if labels in page.labels(name) else -1
+
+    wait_until(lambda: 0 < lag() < batches, "it shows how far it is behind")
+    cluster.heal()
+    cluster.wait_isr("copied", 0)
+    wait_until(lambda: lag() == 0, "it has caught up")
     assert labels not in scrape(cluster, leader).labels(name)
 
 
