@@ -94,14 +94,8 @@ REQUESTS: Final = (
     _requests(
         "kafka_network_requestmetrics_totaltimems",
         "summary",
-        "Milliseconds from the arrival of a request to its answer.",
+        "Milliseconds from a decoded request to its answer.",
         lambda counts: _summary(counts, MS * sum(each.times.total for each in counts)),
-    ),
-    _requests(
-        "kafka_network_requestmetrics_localtimems",
-        "summary",
-        "Milliseconds of that until the handler returned: the work, without the wait.",
-        lambda counts: _summary(counts, MS * sum(each.local_s for each in counts)),
     ),
     _requests(
         "kafka_network_requestmetrics_requestbytes",
@@ -118,7 +112,7 @@ REQUESTS: Final = (
     _requests(
         "holdfast_request_seconds",
         "histogram",
-        "Seconds from the arrival of a request to its answer.",
+        "Seconds from a decoded request to its answer.",
         _times,
     ),
     Metric(

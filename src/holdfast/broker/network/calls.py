@@ -52,7 +52,7 @@ class Call:
     count: RequestCount | None
     """Counts it; None if the broker serves no metrics."""
     began_s: float
-    """When it arrived, if it is counted."""
+    """When it was decoded, if it is counted."""
     answer_size: int
     """Their total size."""
     closes: bool

@@ -6,6 +6,7 @@ counts is bounded: clients choose only among the APIs and versions that the brok
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from time import perf_counter
 from typing import Final
 
@@ -20,45 +21,40 @@ FETCH_FOLLOWER: Final = "FetchFollower"
 class RequestCount:
     """The answered requests of one API and version."""
 
-    __slots__ = ("bytes_in", "bytes_out", "local_s", "request", "times", "version")
+    __slots__ = ("bytes_in", "bytes_out", "request", "times", "version")
 
     times: Histogram
-    """From the arrival of a request to its answer."""
-    local_s: float
-    """The part of it until the handler returned; later a request only waits."""
+    """From a decoded request to its answer."""
 
     def __init__(self, request: str, version: int) -> None:
         self.request = request
         self.version = version
         self.times = Histogram(REQUEST_BOUNDS_S)
-        self.local_s = 0.0
         self.bytes_in = self.bytes_out = 0
 
     def answered(self, call: Call) -> None:
-        """A request has its answer."""
-        self.times.observe(perf_counter() - call.began_s)
+        """A request has its answer. This is `Histogram.observe` without the call, for speed."""
+        seconds, times = perf_counter() - call.began_s, self.times
+        times.counts[bisect_left(REQUEST_BOUNDS_S, seconds)] += 1
+        times.total += seconds
         self.bytes_in += call.size
         self.bytes_out += call.answer_size
-
-    def handled(self, call: Call) -> None:
-        """The handler has returned, with or without an answer."""
-        self.local_s += perf_counter() - call.began_s
 
 
 class RequestCounts:
     """The counts of all requests."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[int, int, bool], RequestCount] = {}
+        self._counts: dict[int, RequestCount] = {}
 
-    def begin(self, call: Call, began_s: float) -> None:
-        """A request that arrived at this time was decoded."""
+    def of(self, call: Call) -> RequestCount:
+        """The count of requests like this one."""
         is_peer = call.connection.broker is not None
-        key = (call.api.key, call.version, is_peer)
+        key = (call.api.key << 16 | call.version) << 1 | is_peer  # Cheaper to hash than a tuple.
         count = self._counts.get(key)
         if count is None:
             count = self._counts[key] = RequestCount(_name(call, is_peer=is_peer), call.version)
-        call.count, call.began_s = count, began_s
+        return count
 
     def all(self) -> list[RequestCount]:
         """One for each request and version that clients, and one that other brokers sent."""

@@ -42,14 +42,6 @@ class Requests:
 
     def decode(self, connection: Connection, frame: bytearray) -> Call:
         """Decode a request. An unsupported version is an error, except for ApiVersions."""
-        if self._counts is None:
-            return self._decode(connection, frame)
-        began_s = perf_counter()
-        call = self._decode(connection, frame)
-        self._counts.begin(call, began_s)
-        return call
-
-    def _decode(self, connection: Connection, frame: bytearray) -> Call:
         if connection.broker is not None and frame.startswith(_EARLIER_KEY):
             frame[:2] = _LOG_INFO_KEY
         api, version, correlation_id, client_id, position = request_start(frame)
@@ -61,10 +53,16 @@ class Requests:
             asked = ApiVersionsRequest()
             call = Call(connection, api, 0, correlation_id, client_id, asked, len(frame))
             call.parts = encode_unsupported_api_versions(correlation_id=correlation_id)
-            return call
+            return self._counted(call)
         # Bytes after the end are ignored, as Kafka does: librdkafka's Metadata has some.
         request, _ = api.request.decode_from(frame, version, position)
-        return Call(connection, api, version, correlation_id, client_id, request, len(frame))
+        call = Call(connection, api, version, correlation_id, client_id, request, len(frame))
+        return call if self._counts is None else self._counted(call)
+
+    def _counted(self, call: Call) -> Call:
+        if self._counts is not None:
+            call.count, call.began_s = self._counts.of(call), perf_counter()
+        return call
 
     def handle(self, call: Call) -> None:
         """Call the API's handler; a bug in it closes the connection, not the broker."""
@@ -75,5 +73,3 @@ class Requests:
             self._handlers[call.api.key](call)
         except Exception as error:  # noqa: BLE001  # whatever happens, others are served
             call.fail(error)
-        if call.count is not None:
-            call.count.handled(call)
