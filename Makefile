@@ -109,6 +109,8 @@ bench-parts: setup
 	@$(BIN)/python bench/search.py
 	@$(BIN)/python bench/search_spark.py --rounds 1
 	@$(BIN)/python -m bench.growth --many 1000 --requests 10000
+	@$(BIN)/python -m bench.metrics --rounds 4 --partitions 1000
+	@$(BIN)/python -m bench.metrics_switched
 
 map:
 	@$(PYTHON) scripts/file-map

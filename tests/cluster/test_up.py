@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,8 +82,15 @@ def test_one_line_on_stdout_says_where_the_cluster_is(up: Up) -> None:
     assert sum(broker["is_controller"] for broker in report["brokers"]) == 1
 
 
+def test_each_broker_serves_its_metrics(up: Up) -> None:
+    for broker in status(up)["brokers"]:
+        with urllib.request.urlopen(broker["metrics"], timeout=60) as page:
+            assert f'node_id="{broker["id"]}"' in page.read().decode()
+
+
 def test_ctrl_c_stops_all_and_the_next_start_goes_on(up: Up) -> None:
     brokers = up.brokers()
+    metrics = [broker["metrics"] for broker in status(up)["brokers"]]
     code, words = up.end(signal.SIGINT)
     assert code == 0, words
     assert not any(broker.is_alive() for broker in brokers)
@@ -90,6 +98,7 @@ def test_ctrl_c_stops_all_and_the_next_start_goes_on(up: Up) -> None:
     again = Up(up.folder)
     try:
         assert again.bootstrap == up.bootstrap
+        assert [broker["metrics"] for broker in status(again)["brokers"]] == metrics
     finally:
         assert again.end(signal.SIGTERM)[0] == 0
 

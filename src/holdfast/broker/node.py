@@ -32,16 +32,20 @@ from holdfast.broker.log_lines import LogLines
 from holdfast.broker.maintenance.maintenance import Maintenance
 from holdfast.broker.maintenance.stray_logs import StrayLogs
 from holdfast.broker.membership.controlled_shutdown import move_leaderships
-from holdfast.broker.membership.registration import RETRY_S, Membership
+from holdfast.broker.membership.patient_start import patiently
+from holdfast.broker.membership.registration import Membership
 from holdfast.broker.metadata.auto_topic_creation import AutoCreation
 from holdfast.broker.metadata.controller_channel import ControllerChannel
 from holdfast.broker.metadata.controller_fencing import Commands
 from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.metadata_cache import Metadata
+from holdfast.broker.metrics.definition import MetricParts
+from holdfast.broker.metrics.serving import ServedMetrics
 from holdfast.broker.network.host_names import canonical_name
 from holdfast.broker.network.listener import Limits, Listener
 from holdfast.broker.network.peer_connection import PeerTimeouts
 from holdfast.broker.network.peer_set import Peers
+from holdfast.broker.network.request_counts import RequestCounts
 from holdfast.broker.network.requests import Requests
 from holdfast.broker.producer_ids import ProducerIds
 from holdfast.broker.replication.flushes import wait_for_all
@@ -54,7 +58,7 @@ from holdfast.broker.settings import BrokerSettings, Layers
 from holdfast.broker.settings.listeners import Endpoint
 from holdfast.broker.tasks import RequestTasks, in_parts
 from holdfast.broker.trace_events import BrokerTrace
-from holdfast.coordination import Store, StoreError, StoreUnusableError, paths
+from holdfast.coordination import Store, StoreError, paths
 from holdfast.core import LARGEST_SESSION_ID, BrokerIncarnation, FetchSessions
 from holdfast.model import BrokerId
 from holdfast.storage import (
@@ -122,8 +126,10 @@ class Broker:
         self.directory = self._open_directories(disks)
         self._put_replication_together(settings)
         self._put_services_together()
-        requests, limits = Requests(handlers(self)), Limits.of(settings, layers)
+        counts = None if settings.metrics_listener is None else RequestCounts()
+        requests, limits = Requests(handlers(self), counts), Limits.of(settings, layers)
         self.listener = Listener(settings.listener_name, loop, requests, limits, self.links, log)
+        self.metrics = None if counts is None else self._make_metrics(counts)
         self._control: ControlSocket | None = None
         if settings.control is not None:
             self._control = ControlSocket(self._controlled(disks), settings.control, log)
@@ -131,8 +137,9 @@ class Broker:
     def _controlled(self, disks: Disks) -> ControlledBroker:
         return ControlledBroker(
             id=self.id,
-            state=self._state,
+            state=self.state,
             endpoint=lambda: self.endpoint,
+            metrics=lambda: None if self.metrics is None else self.metrics.address,
             is_controller=lambda: self.controller is not None,
             begin_stop=self.begin_stop,
             incarnation=self.incarnation,
@@ -144,11 +151,6 @@ class Broker:
             trace=self.trace,
         )
 
-    def _state(self) -> str:
-        if self.is_stopping:
-            return "stopping"
-        return "running" if self.is_started else "starting"
-
     def _put_replication_together(self, settings: BrokerSettings) -> None:
         loop, clock, log, configs = self.loop, self.clock, self.log, self.configs
         incarnation = self.membership.incarnation
@@ -159,6 +161,7 @@ class Broker:
         self.failures = FailureReports(
             self.id, incarnation, loop, self.store, log, lambda: self.is_stopping
         )
+        self.proposals = Proposals(self.id, incarnation, loop, self.controller_channel)
         self.replicas = Replicas(
             ReplicaParts(
                 broker=self.id,
@@ -171,7 +174,7 @@ class Broker:
                 fetchers=Fetchers(
                     FetcherParts(loop, self.peers, incarnation, configs, self.follower_quota, log)
                 ),
-                proposals=Proposals(self.id, incarnation, loop, self.controller_channel),
+                proposals=self.proposals,
                 failures=self.failures,
             )
         )
@@ -215,6 +218,22 @@ class Broker:
         self.stray_logs = StrayLogs(self.store, self.replicas, log)
         self.maintenance = Maintenance(clock, log, configs, self.replicas, lambda: self.is_stopping)
 
+    def _make_metrics(self, counts: RequestCounts) -> ServedMetrics:
+        parts = MetricParts(
+            state=self.state,
+            listener=self.listener,
+            requests=counts,
+            replicas=self.replicas,
+            proposals=self.proposals,
+            directory=self.directory,
+            groups=self.groups,
+            elector=self.elector,
+            metadata=self.metadata,
+            membership=self.membership,
+            store=self.store,
+        )
+        return ServedMetrics(parts, self.loop, self.log)
+
     def _open_directories(self, disks: Disks) -> LogDirectories:
         try:
             found = LogDirectories(disks, lambda name: self.configs.of_topic(name.topic).log)
@@ -240,6 +259,12 @@ class Broker:
         """Our registration."""
         return self.membership.incarnation
 
+    def state(self) -> str:
+        """starting, running or stopping."""
+        if self.is_stopping:
+            return "stopping"
+        return "running" if self.is_started else "starting"
+
     # Starting.
 
     async def start(self) -> None:
@@ -248,6 +273,8 @@ class Broker:
         if self._control is not None:
             await self._control.open()
         await self._listen(settings)
+        if self.metrics is not None and settings.metrics_listener is not None:
+            await self.metrics.open(settings.metrics_listener)
         await self.store.open()
         identify = partial(self.membership.identify, self.directory)
         self.metadata.cluster_id = await self._patiently(identify)
@@ -268,26 +295,10 @@ class Broker:
 
     @property
     def _patience_s(self) -> float:
-        return _session_s(self.settings) + SPARE_S
+        return self.settings.session_timeout_ms / 1000 + SPARE_S
 
     async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
-        """Run a step of the start; retry it while the store is unavailable.
-
-        Opening logs takes long after a crash, and the session gets no heartbeats meanwhile, so each
-        attempt renews an expired session.
-        """
-        deadline = self.clock.now_ms() + int(self._patience_s * 1000)
-        while True:
-            try:
-                await self.store.renew()
-                return await step()
-            except StoreUnusableError:
-                raise
-            except StoreError as error:
-                if self.clock.now_ms() > deadline:
-                    raise
-                self.log.warning("the start waits for the store", error=str(error))
-            await asyncio.sleep(RETRY_S)
+        return await patiently(step, self.store, self.clock, self._patience_s, self.log)
 
     async def _listen(self, settings: BrokerSettings) -> None:
         host, port = settings.listener
@@ -365,6 +376,8 @@ class Broker:
         await in_parts(self.directory.closing(self.clock.wall_ms()))
         is_clean = self.directory.close(self.clock.wall_ms(), epoch, high_watermarks, intact_since)
         await self.membership.leave()
+        if self.metrics is not None:
+            self.metrics.close()
         if self.trace is not None:
             self.trace.stopped()
         self.log.info("stopped", clean=is_clean)
@@ -385,9 +398,3 @@ def make_disk(directory: Path, settings: BrokerSettings) -> RealDisk:
         disk = RealDisk(directory, sharers=sharers)
     disk.wait_for_all = wait_for_all
     return disk
-
-
-def _session_s(settings: BrokerSettings) -> float:
-    if settings.store is not None:
-        return settings.broker_session_timeout_ms / 1000
-    return settings.zookeeper_session_timeout_ms / 1000

@@ -69,6 +69,7 @@ def _broker(entry: BrokerEntry, status: dict[str, Any] | None) -> dict[str, Any]
         "address": entry.address,
         "pid": entry.pid if status is not None or state in (manifest.PAUSED, "silent") else None,
         "state": state,
+        "metrics": _metrics(entry),
         "epoch": None,
         "is_controller": False,
         "faults": [],
@@ -78,6 +79,10 @@ def _broker(entry: BrokerEntry, status: dict[str, Any] | None) -> dict[str, Any]
         row["is_controller"] = status["is_controller"]
         row["faults"] = _faults(status)
     return row
+
+
+def _metrics(entry: BrokerEntry) -> str | None:
+    return f"http://{entry.host}:{entry.metrics_port}/metrics" if entry.metrics_port else None
 
 
 def _faults(status: dict[str, Any]) -> list[str]:

@@ -64,6 +64,7 @@ from holdfast.core.replica.effects import (
     WriteEpoch,
 )
 from holdfast.core.replica.follower import Follower, NextFetch
+from holdfast.core.replica.follower_progress import UNKNOWN_END, FollowerProgress
 from holdfast.core.replica.leader import ACKS_ALL, ACKS_LEADER, ACKS_NONE, AppendAnswer, Leader
 from holdfast.core.replica.leader_epoch_cache import EpochCache
 from holdfast.core.replica.log_creation import FIRST_PARTITION_EPOCH, may_begin_empty
@@ -99,6 +100,7 @@ __all__ = [
     "NO_CONTROLLER",
     "NO_SESSION",
     "SAFE_RULES",
+    "UNKNOWN_END",
     "Acknowledge",
     "AnswerAlter",
     "AppendAnswer",
@@ -122,6 +124,7 @@ __all__ = [
     "Flush",
     "FlushRule",
     "Follower",
+    "FollowerProgress",
     "Found",
     "Guards",
     "HighWatermarkMoved",

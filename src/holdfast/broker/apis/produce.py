@@ -152,6 +152,9 @@ class _Slot:
             answer.log_start_offset = partition.replica.log.log_start_offset
             if not error and partition.rules.is_append_time:
                 answer.log_append_time_ms = partition.append_time_ms
+        if partition is not None:
+            partition.traffic.produces += 1
+            partition.traffic.failed_produces += bool(error)
         if error:
             self._produce.error = error
             if header := self._header():

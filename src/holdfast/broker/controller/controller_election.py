@@ -7,6 +7,7 @@ epoch. From then on the store refuses every write of an earlier controller.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Final
 
 from holdfast.broker.controller.conditions import RepeatedTask
@@ -45,6 +46,11 @@ class Elector:
         self._watches: list[Watch] = []
         self._timer: asyncio.TimerHandle | None = None
         self._is_stopped = False
+
+    @property
+    def elections(self) -> Counter[str]:
+        """Leader elections of partitions in all our terms, by rule."""
+        return self._host.elections
 
     def start(self) -> None:
         """Campaign now, and whenever there is no controller."""

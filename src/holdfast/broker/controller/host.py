@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from holdfast.broker.clock import Clock
@@ -45,3 +46,5 @@ class Host:
     store: Store
     peers: Senders
     configs: Configs
+    elections: Counter[str] = field(default_factory=Counter)
+    """Leader elections in all terms of this broker as controller, by rule."""

@@ -276,6 +276,7 @@ class ControllerService:
         if self.host.trace is not None:
             self.host.trace.state_confirmed(confirmed)
         if after.leader_epoch != before.leader_epoch:
+            self.host.elections[confirmed.rule] += 1
             self.host.log.info(
                 "leader elected",
                 partition=str(confirmed.partition),

@@ -27,6 +27,8 @@ class ControlledBroker:
     id: BrokerId
     state: Callable[[], str]
     endpoint: Callable[[], Endpoint]
+    metrics: Callable[[], str | None]
+    """The address of /metrics, if it is served."""
     is_controller: Callable[[], bool]
     begin_stop: Callable[[], None]
     incarnation: BrokerIncarnation
@@ -45,6 +47,7 @@ class ControlledBroker:
             "epoch": self.incarnation.broker_epoch,
             "host": endpoint.host,
             "port": endpoint.port,
+            "metrics": self.metrics(),
             "cluster": self.metadata.cluster_id,
             "controller": self.metadata.controller,
             "is_controller": self.is_controller(),

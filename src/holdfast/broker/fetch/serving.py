@@ -150,7 +150,12 @@ class FetchServing:
             return self._refused(reader, ErrorCode.KAFKA_STORAGE_ERROR), 0, True
         except OffsetOutOfRangeError:
             return self._refused(reader, ErrorCode.OFFSET_OUT_OF_RANGE), 0, True
-        follower = self._session.follower
+        follower, traffic = self._session.follower, partition.traffic
+        traffic.fetches += 1
+        if follower is None:
+            traffic.bytes_out += len(records)
+        else:
+            traffic.replication_bytes_out += len(records)
         if records and follower is not None and is_throttled(partition, follower, at_leader=True):
             self._parts.leader_quota.spend(len(records))
         numbers = partition.replica.log
@@ -194,6 +199,8 @@ class FetchServing:
             aborted_transactions=None,
             records=b"",
         )
+        if reader.partition is not None:
+            reader.partition.traffic.failed_fetches += bool(error)
         if error in _LEADER_MOVED and self._call.version >= NAMES_LEADER_FROM:
             known = self._parts.metadata.leader_of(*reader.place)
             if known is not None:

@@ -9,6 +9,7 @@ from holdfast.protocol import Api, Payload, Request, Response, encode_response
 
 if TYPE_CHECKING:
     from holdfast.broker.network.connection import Connection
+    from holdfast.broker.network.request_counts import RequestCount
 
 
 class KafkaPrincipal(NamedTuple):
@@ -31,10 +32,12 @@ class Call:
     __slots__ = (
         "answer_size",
         "api",
+        "began_s",
         "client_id",
         "closes",
         "connection",
         "correlation_id",
+        "count",
         "dropped",
         "parts",
         "request",
@@ -46,6 +49,10 @@ class Call:
     """The request, of the class that its API has."""
     parts: list[Payload] | None
     """The bytes of the answer, once there is one; empty if none is sent."""
+    count: RequestCount | None
+    """Counts it; None if the broker serves no metrics."""
+    began_s: float
+    """When it was decoded, if it is counted."""
     answer_size: int
     """Their total size."""
     closes: bool
@@ -72,6 +79,7 @@ class Call:
         self.size = size
         """Bytes of its frame, which stay in memory until it is answered."""
         self.parts = None
+        self.count = None
         self.closes = False
         self.dropped = None
 

@@ -173,6 +173,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         assert call.parts is not None
         size = call.answer_size = sum(map(len, call.parts))
+        if call.count is not None:
+            call.count.answered(call)
         self._waiting_bytes += size
         if self._waiting_bytes > UNSENT_BYTES:
             self.hold(_ANSWERS)

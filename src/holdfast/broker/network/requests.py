@@ -7,10 +7,12 @@ how another broker is recognized, and what happens if a handler fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Final
 
 from holdfast.broker.network.calls import Call
 from holdfast.broker.network.connection import Connection
+from holdfast.broker.network.request_counts import RequestCounts
 from holdfast.protocol import encode_unsupported_api_versions, request_start
 from holdfast.protocol.messages.api_versions import ApiVersionsRequest
 from holdfast.protocol.messages.control import GetReplicaLogInfoRequest
@@ -32,8 +34,11 @@ Handler = Callable[[Call], None]
 class Requests:
     """Decodes requests and gives them to the handlers, one for each API key."""
 
-    def __init__(self, handlers: Mapping[int, Handler]) -> None:
+    def __init__(
+        self, handlers: Mapping[int, Handler], counts: RequestCounts | None = None
+    ) -> None:
         self._handlers = handlers
+        self._counts = counts
 
     def decode(self, connection: Connection, frame: bytearray) -> Call:
         """Decode a request. An unsupported version is an error, except for ApiVersions."""
@@ -48,10 +53,16 @@ class Requests:
             asked = ApiVersionsRequest()
             call = Call(connection, api, 0, correlation_id, client_id, asked, len(frame))
             call.parts = encode_unsupported_api_versions(correlation_id=correlation_id)
-            return call
+            return self._counted(call)
         # Bytes after the end are ignored, as Kafka does: librdkafka's Metadata has some.
         request, _ = api.request.decode_from(frame, version, position)
-        return Call(connection, api, version, correlation_id, client_id, request, len(frame))
+        call = Call(connection, api, version, correlation_id, client_id, request, len(frame))
+        return call if self._counts is None else self._counted(call)
+
+    def _counted(self, call: Call) -> Call:
+        if self._counts is not None:
+            call.count, call.began_s = self._counts.of(call), perf_counter()
+        return call
 
     def handle(self, call: Call) -> None:
         """Call the API's handler; a bug in it closes the connection, not the broker."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from holdfast.model import ErrorCode
+from holdfast.model import BatchHeader, ErrorCode
 from holdfast.protocol.records import RecordBatchHeader
-from holdfast.storage import Log
+from holdfast.storage import Log, span_of
 
 
 class ProduceWaiter(Protocol):
@@ -23,6 +23,22 @@ def append_all(
     """One write, or several if the batches do not fit into one segment."""
     for part in fitting(batches, log.settings.segment_bytes):
         log.append(batches[part], wall_ms, headers[part])
+
+
+def copy_all(
+    log: Log, records: memoryview, headers: list[RecordBatchHeader], wall_ms: int
+) -> list[BatchHeader]:
+    """The same for batches in one buffer, as a leader sent them: all or none are refused.
+
+    Returns their headers for the core.
+    """
+    models = [header.to_model() for header in headers]
+    if len(records) > log.settings.segment_bytes:
+        span_of(headers, log.log_end_offset)
+        append_all(log, split(records, headers), headers, wall_ms)
+    elif headers:
+        log.append([records], wall_ms, headers)
+    return models
 
 
 def fitting(batches: Sequence[memoryview], largest: int) -> Iterator[slice]:

@@ -14,9 +14,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
 from typing import Final
 
 from holdfast.broker.clock import Clock
+from holdfast.broker.histogram import Histogram
 from holdfast.broker.replication.partition import Partition
 from holdfast.broker.replication.replica_fetcher_manager import Fetchers
 from holdfast.model import Offset, TopicPartition
@@ -73,11 +75,13 @@ class Flushes:
         clock: Clock,
         fetchers: Fetchers,
         hosted: Mapping[TopicPartition, Partition],
+        times: Histogram,
     ) -> None:
         self._loop = clock.loop
         self._clock = clock
         self._fetchers = fetchers
         self._hosted = hosted
+        self._times = times
         self._queues: dict[Disk, _Queue] = {}
         self._under_way: dict[Partition, bool | None] = {}
         """The flush that follows, if one is wanted: of records, or of the checkpoint only."""
@@ -121,8 +125,10 @@ class Flushes:
             return
         self._under_way[partition] = None
         queue.under_way += 1
+        began_s = perf_counter()
         future = self._loop.run_in_executor(queue.threads, work.run)
         future.add_done_callback(lambda done: self._done(queue, partition, work, done))
+        future.add_done_callback(lambda _: self._times.observe(perf_counter() - began_s))
 
     def _done(
         self,

@@ -41,8 +41,12 @@ class Proposals:
         self._loop = loop
         self._controller = controller
         self._open: dict[tuple[bytes, int], Partition] = {}
+        self._growth: dict[tuple[bytes, int], int] = {}
+        """How much larger the ISR would be by the proposal that was sent last."""
         self._is_under_way = False
         self._timer: asyncio.Handle | None = None
+        self.shrinks = self.expands = self.failures = 0
+        """Proposals by their outcome."""
 
     def add(self, partition: Partition) -> None:
         """A partition has a proposal."""
@@ -51,7 +55,9 @@ class Proposals:
 
     def forget(self, partition: Partition) -> None:
         """The partition has left this broker."""
-        self._open.pop((partition.topic_id, partition.name.partition), None)
+        key = (partition.topic_id, partition.name.partition)
+        self._open.pop(key, None)
+        self._growth.pop(key, None)
 
     def _send_soon(self, delay_s: float) -> None:
         if self._timer is None and not self._is_under_way:
@@ -65,6 +71,7 @@ class Proposals:
             if proposal is None:
                 del self._open[key]
                 continue
+            self._growth[key] = len(proposal.isr) - len(_isr_of(partition))
             members = [
                 BrokerState(broker_id=one.broker, broker_epoch=one.broker_epoch)
                 for one in proposal.isr
@@ -119,12 +126,27 @@ class Proposals:
                 isr=tuple(map(BrokerId, data.isr)),
                 partition_epoch=PartitionEpoch(data.partition_epoch),
             )
+        self._count((topic_id, data.partition_index), error)
         partition.isr_answered(error, state)
         if _proposal_of(partition) is None:
             self.forget(partition)
 
+    def _count(self, key: tuple[bytes, int], error: ErrorCode) -> None:
+        """The new state may have come before this answer, and the proposal may be gone."""
+        if error:
+            self.failures += 1
+        elif self._growth.pop(key, 0) < 0:
+            self.shrinks += 1
+        else:
+            self.expands += 1
+
 
 _ASK_AGAIN: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _isr_of(partition: Partition) -> tuple[BrokerId, ...]:
+    role = partition.replica.role
+    return role.insync.isr if isinstance(role, Leader) else ()
 
 
 def _proposal_of(partition: Partition) -> Any:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, cast
 
-from holdfast.broker.replication.append_batches import ProduceWaiter, append_all, split
+from holdfast.broker.replication.append_batches import ProduceWaiter, append_all, copy_all
 from holdfast.broker.replication.append_cache import AppendCache
 from holdfast.broker.replication.partition_host import PartitionHost
 from holdfast.core import (
@@ -51,7 +51,7 @@ from holdfast.protocol.records import (
     stamp,
     stamped,
 )
-from holdfast.storage import Log, LogOfflineError, read, span_of
+from holdfast.storage import Log, LogOfflineError, read
 
 if TYPE_CHECKING:
     from holdfast.broker.settings import TopicSettings
@@ -78,6 +78,7 @@ class Partition:
         "state",
         "tail",
         "topic_id",
+        "traffic",
     )
 
     state: PartitionState | None
@@ -106,6 +107,7 @@ class Partition:
         self.state = None
         self.sessions = {}
         self.tail = AppendCache(host.tail_memory)
+        self.traffic = host.traffic.join(name.topic)
         self.append_time_ms = -1
         self.leader_high_watermark = 0
         """The last one that a leader sent, for the lag."""
@@ -164,6 +166,7 @@ class Partition:
         try:
             clock = self.host.clock
             append_all(self.log, batches, headers, clock.wall_ms())
+            self.traffic.produced(headers)
             effects = self.replica.appended(clock.now_ms())
             self.tail.trim(self.replica.log.high_watermark)
             for header, data in zip(headers, batches, strict=True):
@@ -192,15 +195,10 @@ class Partition:
         be appended: then nothing has changed.
         """
         clock = self.host.clock
-        models = [header.to_model() for header in headers]
         high_watermark = Offset(leader_high_watermark)
         try:
-            if len(records) <= self.log.settings.segment_bytes:
-                if headers:
-                    self.log.append([records], clock.wall_ms(), headers)
-            else:
-                span_of(headers, self.log.log_end_offset)  # All or none of the batches are refused.
-                append_all(self.log, split(records, headers), headers, clock.wall_ms())
+            models = copy_all(self.log, records, headers, clock.wall_ms())
+            self.traffic.replication_bytes_in += len(records)
             effects = self.replica.append_as_follower(models, high_watermark, clock.now_ms())
         except LogOfflineError as error:
             self.failed(error)

@@ -13,6 +13,7 @@ from holdfast.storage import LogOfflineError
 if TYPE_CHECKING:
     from holdfast.broker.replication.append_cache import AppendCacheMemory
     from holdfast.broker.replication.partition import Partition
+    from holdfast.broker.replication.topic_traffic import Traffic
     from holdfast.broker.trace_events import BrokerTrace
 
 Subscriber = Callable[["Partition"], None]
@@ -45,6 +46,7 @@ class PartitionHost(Protocol):
     log: LogLines
     trace: BrokerTrace | None
     tail_memory: AppendCacheMemory
+    traffic: Traffic
     high_watermark_moves: Subscribers
     role_changes: Subscribers
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from holdfast.broker.clock import Clock
+from holdfast.broker.histogram import DELAY_BOUNDS_S, Histogram
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.replication.append_cache import AppendCacheMemory
@@ -25,6 +26,7 @@ from holdfast.broker.replication.log_loading import end_open_transactions, open_
 from holdfast.broker.replication.partition import Partition
 from holdfast.broker.replication.partition_host import Subscribers
 from holdfast.broker.replication.replica_fetcher_manager import Fetchers
+from holdfast.broker.replication.topic_traffic import Traffic
 from holdfast.broker.tasks import in_parts
 from holdfast.broker.trace_events import BrokerTrace
 from holdfast.broker.uuids import new_uuid
@@ -89,10 +91,13 @@ class Replicas:
         self.high_watermark_moves = Subscribers(parts.log)
         self.role_changes = Subscribers(parts.log)
         self.tail_memory = AppendCacheMemory()
+        self.traffic = Traffic()
         self.partitions: dict[TopicPartition, Partition] = {}
         self._by_id: dict[tuple[bytes, int], Partition] = {}
         self._to_write: list[Partition] = []
-        self._flushes = Flushes(parts.clock, parts.fetchers, self.partitions)
+        self.flush_times = Histogram(DELAY_BOUNDS_S)
+        """Of flushes in the background, successful or not."""
+        self._flushes = Flushes(parts.clock, parts.fetchers, self.partitions, self.flush_times)
         self._awaited: dict[Partition, None] = {}
         """Partitions for the next tick: they have new records or waiters."""
         self._turn: list[Partition] = []
@@ -202,6 +207,7 @@ class Replicas:
             self.fetchers.forget(partition)
             self._proposals.forget(partition)
             partition.close()
+            self.traffic.leave(name.topic)
             self.role_changes.notify(partition)
         if delete and name in self.directory.partitions:
             self._discard(name)

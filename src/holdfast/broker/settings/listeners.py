@@ -10,9 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-_LISTENER = re.compile(
-    r"(?P<name>[A-Za-z0-9_]+)://(?P<host>\[[0-9a-fA-F:.%]*\]|[^:/\[\]]*):(?P<port>[0-9]+)"
-)
+_ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.%]*\]|[^:/\[\]]*):(?P<port>[0-9]+)")
+_LISTENER = re.compile(rf"(?P<name>[A-Za-z0-9_]+)://{_ADDRESS.pattern}")
 
 
 class Endpoint(NamedTuple):
@@ -26,6 +25,21 @@ class Endpoint(NamedTuple):
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
+
+
+def parse_address(text: str) -> Endpoint:
+    """A host and a port without a listener's name; ValueError names the problem."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"'{text}' is not of the form host:port")
+    return _endpoint(text, match)
+
+
+def _endpoint(text: str, match: re.Match[str]) -> Endpoint:
+    port = int(match["port"])
+    if port > 65_535:
+        raise ValueError(f"'{text}': a port is at most 65535")
+    return Endpoint(match["host"].strip("[]"), port)
 
 
 def parse_listener(entries: Sequence[str], controllers: Sequence[str]) -> tuple[str, Endpoint]:
@@ -42,10 +56,7 @@ def parse_listener(entries: Sequence[str], controllers: Sequence[str]) -> tuple[
         name = match["name"].upper()
         if name != "PLAINTEXT":
             raise ValueError(f"'{entry}': only PLAINTEXT is supported so far")
-        port = int(match["port"])
-        if port > 65_535:
-            raise ValueError(f"'{entry}': a port is at most 65535")
-        found.append((name, Endpoint(match["host"].strip("[]"), port)))
+        found.append((name, _endpoint(entry, match)))
     if len(found) != 1:
         raise ValueError(f"one PLAINTEXT listener is needed, not {len(found)}")
     return found[0]

@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.broker.settings.cross_checks import NEAREST_REPLICA
 from holdfast.broker.settings.definition_tables import BROKER
 from holdfast.broker.settings.layers import Layers
-from holdfast.broker.settings.listeners import Endpoint, advertised, parse_listener
+from holdfast.broker.settings.listeners import Endpoint, advertised, parse_address, parse_listener
 
 STORE_FILE = "holdfast-store.sqlite"
 
@@ -36,6 +36,7 @@ class BrokerSettings:
     """The file of the embedded store; None with ZooKeeper."""
     trace: Path | None
     control: Path | None
+    metrics_listener: Endpoint | None
     zookeeper_connect: str | None
     zookeeper_session_timeout_ms: int
     zookeeper_connection_timeout_ms: int
@@ -104,6 +105,13 @@ class BrokerSettings:
     offsets_topic_replication_factor: int
     offsets_topic_segment_bytes: int
 
+    @property
+    def session_timeout_ms(self) -> int:
+        """The timeout of our session with the coordination store."""
+        if self.store is not None:
+            return self.broker_session_timeout_ms
+        return self.zookeeper_session_timeout_ms
+
     @classmethod
     def of(cls, layers: Layers) -> BrokerSettings:
         """From layers without errors (see `server_properties`); otherwise ValueError."""
@@ -156,6 +164,11 @@ def _path(name: str) -> Callable[[Layers], Path | None]:
     return make
 
 
+def _metrics_listener(layers: Layers) -> Endpoint | None:
+    text = layers.value("holdfast.metrics.listener")
+    return parse_address(str(text)) if text else None
+
+
 def _connection_timeout(layers: Layers) -> Any:
     chosen = layers.value("zookeeper.connection.timeout.ms")
     return layers.value("zookeeper.session.timeout.ms") if chosen is None else chosen
@@ -181,6 +194,7 @@ SPECIAL: Mapping[str, Callable[[Layers], Any]] = {
     "store": _store,
     "trace": _path("holdfast.trace"),
     "control": _path("holdfast.control"),
+    "metrics_listener": _metrics_listener,
     "zookeeper_connect": lambda layers: layers.value("zookeeper.connect") or None,
     "zookeeper_connection_timeout_ms": _connection_timeout,
     "max_connections_per_ip_overrides": _per_ip,
@@ -194,6 +208,7 @@ PARSED: Mapping[str, Callable[[Layers], Any]] = {
     "listeners": _listener,
     "advertised.listeners": _advertised,
     "max.connections.per.ip.overrides": _per_ip,
+    "holdfast.metrics.listener": _metrics_listener,
 }
 """Settings with a special format; each parser raises ValueError for an invalid text."""
 

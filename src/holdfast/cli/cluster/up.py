@@ -76,6 +76,7 @@ def up(
             config=_parsed(settings),
             store=None if zookeeper is None else f"zookeeper:{zookeeper}",
             trace=trace,
+            metrics=True,
             log_dirs=log_dirs,
             say=_say,
         )

@@ -13,6 +13,7 @@ from holdfast.cluster.processes.manifest import ZOOKEEPER, BrokerEntry, Manifest
 OWN_SETTINGS: Final = (
     *("node.id", "broker.id", "listeners", "advertised.listeners", "log.dirs", "log.dir"),
     *("zookeeper.connect", "holdfast.store", "holdfast.trace", "holdfast.control"),
+    "holdfast.metrics.listener",
 )
 """Settings that differ between brokers; a cluster sets them itself."""
 
@@ -87,6 +88,8 @@ def properties(folder: Path, manifest: Manifest, entry: BrokerEntry) -> dict[str
         own["zookeeper.connect"] = manifest.store.removeprefix(ZOOKEEPER)
     else:
         own["holdfast.store"] = str(folder / "store.sqlite")
+    if entry.metrics_port:
+        own["holdfast.metrics.listener"] = f"{entry.host}:{entry.metrics_port}"
     if manifest.trace:
         own["holdfast.trace"] = str(trace_of(folder, broker))
     return {**defaults(len(manifest.brokers)), **manifest.config, **own}

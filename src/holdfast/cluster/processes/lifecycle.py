@@ -57,7 +57,7 @@ class Home(NamedTuple):
 class Lifecycle:
     """Brokers on this machine, below one data directory."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the options of a cluster, by keyword
         self,
         data_dir: str | Path | None = None,
         *,
@@ -65,6 +65,7 @@ class Lifecycle:
         config: Mapping[str, str] | None = None,
         store: str | None = None,
         trace: bool | None = None,
+        metrics: bool | None = None,
         log_dirs: int | None = None,
         homes: Mapping[int, Home] | None = None,
         say: Say = lambda _: None,
@@ -73,7 +74,7 @@ class Lifecycle:
 
         Options that are not given keep the values of the cluster's first start. Its defaults are
         three brokers, Holdfast's default settings, the embedded store, one log directory per
-        broker, and no trace.
+        broker, no trace and no metrics.
         """
         count = 3 if brokers is None else brokers
         if not 1 <= count <= MOST_BROKERS:
@@ -91,7 +92,7 @@ class Lifecycle:
         self.say = say
         self._lock = threading.RLock()
         self._processes: dict[int, BrokerProcess] = {}
-        self._ports: dict[int, Port] = {}
+        self._ports: list[Port] = []
         self._held = -1
         self._isolated: dict[int, None] = {}
         """Brokers that are isolated."""
@@ -103,6 +104,8 @@ class Lifecycle:
         self._manifest.log_dirs = log_dirs or self._manifest.log_dirs
         if trace is not None:
             self._manifest.trace = trace
+        if metrics is not None:
+            self._manifest.metrics = metrics
 
     def _found(self, brokers: int | None, store: str | None) -> Manifest:
         """The existing cluster, or a new one; ClusterError if it is not the one asked for."""
@@ -221,8 +224,9 @@ class Lifecycle:
             self._refuse_orphans()
             for entry in entries:
                 if entry.id not in self._homes:  # elsewhere we cannot hold a port
-                    self._ports[entry.id] = Port(entry.port)
-                    entry.port = self._ports[entry.id].number
+                    entry.port = self._reserve(entry.port)
+                    wants_metrics = self._manifest.metrics
+                    entry.metrics_port = self._reserve(entry.metrics_port) if wants_metrics else 0
             self._save()
             (self.data_dir / "traces").mkdir(exist_ok=True)
             for entry in entries:
@@ -237,6 +241,10 @@ class Lifecycle:
         owner = identify(os.getpid())
         self._manifest.owner_pid, self._manifest.owner_began = owner or (os.getpid(), "")
         self._save()
+
+    def _reserve(self, port: int) -> int:
+        self._ports.append(Port(port))
+        return self._ports[-1].number
 
     def _hold(self) -> None:
         self._held = os.open(self.data_dir / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -261,7 +269,7 @@ class Lifecycle:
                 )
 
     def _let_go(self) -> None:
-        for port in self._ports.values():
+        for port in self._ports:
             port.release()
         self._ports.clear()
         if self._held >= 0:

@@ -40,6 +40,8 @@ class BrokerEntry:
     pid: int = 0
     began: str = ""
     host: str = HOST
+    metrics_port: int = 0
+    """Where Prometheus reads its metrics, chosen once like the port; 0 if it serves none."""
 
     @property
     def address(self) -> str:
@@ -61,6 +63,8 @@ class Manifest:
     config: dict[str, str] = field(default_factory=dict)
     """Settings of every broker beyond the defaults."""
     trace: bool = False
+    metrics: bool = False
+    """Whether the brokers serve metrics."""
     log_dirs: int = 1
     """Log directories of each broker."""
     brokers: list[BrokerEntry] = field(default_factory=list)
@@ -107,6 +111,7 @@ def _parsed(content: Any) -> Manifest:
     brokers = [BrokerEntry(**entry) for entry in content.pop("brokers")]
     manifest = Manifest(**content, brokers=brokers)
     numbers = [value for entry in brokers for value in (entry.id, entry.port, entry.pid)]
+    numbers += [entry.metrics_port for entry in brokers]
     numbers.append(manifest.log_dirs)
     if not all(type(value) is int and value >= 0 for value in numbers):
         raise ValueError("an id, port or pid is not a number")

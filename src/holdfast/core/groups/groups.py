@@ -286,6 +286,11 @@ class Groups:
             for group in self._groups.values()
         )
 
+    @property
+    def offset_count(self) -> int:
+        """How many offsets these groups have committed."""
+        return len(self._writes.store)
+
     # Time.
 
     def next_deadline_ms(self) -> int | None:

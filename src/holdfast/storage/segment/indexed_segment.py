@@ -46,6 +46,7 @@ class IndexedSegment(SegmentFiles):
         "_times",
         "_transactions",
         "first_timestamp",
+        "flushed_size",
         "interval_bytes",
         "is_dirty",
     )
@@ -54,11 +55,14 @@ class IndexedSegment(SegmentFiles):
     """The timestamp of the first batch, once known; the segment's age counts from it."""
     is_dirty: bool
     """Its files may have unflushed content."""
+    flushed_size: int
+    """While it is dirty: so many bytes of the log file are certainly flushed."""
 
     def __init__(self, disk: Disk, directory: str, base_offset: int, interval_bytes: int) -> None:
         super().__init__(disk, directory, base_offset)
         self.interval_bytes = interval_bytes
         self.is_dirty = False
+        self.flushed_size = 0
         self.first_timestamp = None
         self._index: OffsetIndex | None = None
         self._times: TimeIndex | None = None
@@ -72,6 +76,11 @@ class IndexedSegment(SegmentFiles):
     def is_active(self) -> bool:
         """Whether it may grow; its indexes are then in memory only."""
         return self._is_active
+
+    @property
+    def unflushed_bytes(self) -> int:
+        """The bytes of the log file that a power failure could take."""
+        return max(0, self.size - self.flushed_size) if self.is_dirty else 0
 
     def start_empty(self) -> None:
         """Make it active with empty indexes, for a new segment or for recovery."""

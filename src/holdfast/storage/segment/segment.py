@@ -59,7 +59,8 @@ class Segment(IndexedSegment):
         assert file is not None
         assert self._is_active
         position = file.size
-        self.is_dirty = True
+        if not self.is_dirty:
+            self.is_dirty, self.flushed_size = True, position
         file.append(buffers)
         for header in headers:
             self.note(position, header[1] + LENGTH_END, header[0] + header[6], header[8])
@@ -105,11 +106,12 @@ class Segment(IndexedSegment):
         for kind in self.kinds_to_flush():
             with closing(self.disk.open(self.path(kind))) as file:
                 file.flush()
-        self.is_dirty = False
+        self.is_dirty, self.flushed_size = False, self.size
 
     def flushed_to(self, size: int) -> None:
         """Another handle has flushed the log file up to `size`."""
         self.file.flushed(size)
+        self.flushed_size = size
         self.is_dirty = self.file.size > size or not self._is_active
 
     def activate(self) -> None:
@@ -135,6 +137,7 @@ class Segment(IndexedSegment):
         self.rebuild_tail(offset)
         # Truncated bytes that come back after a power failure would be taken for records.
         self.file.flush()
+        self.flushed_size = self.size
         # Not `offset`: if that is in a gap, the next segment would not begin at our end.
         return self.end_offset()
 

@@ -143,6 +143,7 @@ def test_every_setting_that_acts_is_read() -> None:
     elsewhere = ("node.id", "broker.id", "listeners", "advertised.listeners", "log.dir")
     read |= dict.fromkeys((*elsewhere, "controller.listener.names", "replica.selector.class"))
     read |= dict.fromkeys(("holdfast.store", "holdfast.trace", "holdfast.control"))
+    read |= {"holdfast.metrics.listener": None}
     acting = {name for name, one in BROKER.items() if one.acts}
     assert acting <= set(read)
     own = {one.name.replace("_", ".") for one in fields(BrokerSettings) if one.name not in SPECIAL}

@@ -33,6 +33,10 @@ class OffsetStore:
         self._under_way: dict[tuple[str, TopicPartition], int] = {}
         """How many writes of a partition's offset are in flight. Never 0."""
 
+    def __len__(self) -> int:
+        """How many offsets are committed."""
+        return sum(map(len, self._committed.values()))
+
     def groups(self) -> tuple[str, ...]:
         """The groups that have offsets."""
         return tuple(self._committed)
