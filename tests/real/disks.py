@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from holdfast.cluster import Cluster
@@ -10,6 +11,7 @@ from holdfast.protocol.records import Batch, batches, read_records
 from holdfast.storage import RealDisk, examine_log
 from holdfast.storage.file_names import LOG
 from holdfast.storage.inspect.log_files import log_files
+from tests.support.waiting import wait_until
 
 
 class Written(NamedTuple):
@@ -55,9 +57,15 @@ def assert_equal_logs(cluster: Cluster, brokers: Sequence[int], partition: str, 
     first = contents[brokers[0]]
     for broker, content in contents.items():
         assert content == first, f"{partition}: brokers {brokers[0]} and {broker} differ"
-        disk = RealDisk(cluster.files(broker).log, read_only=True)
-        findings = examine_log(disk, log_files(disk, partition), deep=True).findings
-        assert not findings, (broker, findings)
+        wait_until(
+            partial(_is_whole, cluster, broker, partition), f"broker {broker} has a whole log"
+        )
+
+
+def _is_whole(cluster: Cluster, broker: int, partition: str) -> bool:
+    """A running broker may still have to write a new epoch to its file."""
+    disk = RealDisk(cluster.files(broker).log, read_only=True)
+    return not examine_log(disk, log_files(disk, partition), deep=True).findings
 
 
 def assert_agreed(cluster: Cluster) -> None:
