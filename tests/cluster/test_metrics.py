@@ -158,8 +158,9 @@ def test_a_killed_follower_is_seen_at_the_leader(cluster: Cluster) -> None:
 def test_a_follower_that_cannot_fetch_leaves_the_isr_and_returns(cluster: Cluster) -> None:
     shrinks, expands = f"{MANAGER}isrshrinks_total", f"{MANAGER}isrexpands_total"
     cluster.create_topic("separated")
-    leader = cluster.leader("separated", 0)
-    follower = next(one for one in cluster.brokers if one != leader)
+    leader, controller = cluster.leader("separated", 0), cluster.controller()
+    # The leader must receive the controller's answer to its proposal.
+    follower = next(one for one in cluster.brokers if one not in (leader, controller))
     before = scrape(cluster, leader)
     cluster.cut(follower, to=[leader])
     cluster.produce("separated", ["one"], acks=1)
