@@ -18,6 +18,20 @@ COMMANDS = {
     "server": LazyCommand("holdfast.cli.broker.server:server", "One broker: start, check, config."),
     "up": LazyCommand("holdfast.cli.cluster.up:up", "Start a cluster on this machine."),
     "status": LazyCommand("holdfast.cli.cluster.status:status", "Its brokers and partitions."),
+    "topics": LazyCommand(
+        "holdfast.cli.topics.command:topics", "Topics: list, describe, create, alter, delete."
+    ),
+    "produce": LazyCommand("holdfast.cli.records.produce:produce", "Lines or files to a topic."),
+    "consume": LazyCommand("holdfast.cli.records.consume:consume", "The records of a topic."),
+    "groups": LazyCommand(
+        "holdfast.cli.groups.command:groups", "Consumer groups: list, describe, reset, delete."
+    ),
+    "configs": LazyCommand(
+        "holdfast.cli.configs.command:configs", "Settings of topics and brokers: list, set, …"
+    ),
+    "brokers": LazyCommand(
+        "holdfast.cli.brokers.command:brokers", "Brokers, the controller, their disks."
+    ),
     "fault": LazyCommand(
         "holdfast.cli.cluster.fault:fault", "Break it on purpose: kill, isolate, …"
     ),

@@ -21,6 +21,7 @@ finally:
 ROOMS_THAT_HELP_NEEDS = (
     "holdfast.cli",
     "holdfast.cli.errors",
+    "holdfast.cli.exit_codes",
     "holdfast.cli.lazy",
     "holdfast.cli.output",
 )

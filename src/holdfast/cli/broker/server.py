@@ -25,11 +25,11 @@ from holdfast.broker.settings import (
     load_file,
     nearest_name,
 )
+from holdfast.cli import exit_codes
 from holdfast.cli.broker.log_output import show_rows
-from holdfast.cli.errors import EXIT_BAD_INPUT, BadInput
+from holdfast.cli.errors import BadInput
 
 CODES = "Exit codes: 0 good, 1 no log directory is left, 64 bad input, 70 a bug in Holdfast."
-EXIT_DISKS_LOST = 1
 
 file_argument = click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
@@ -70,7 +70,7 @@ def start_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) ->
         raise BadInput(str(error)) from None
     except DisksLostError as error:
         click.echo(f"holdfast: {error}", err=True)
-        ctx.exit(EXIT_DISKS_LOST)
+        ctx.exit(exit_codes.FAILED)
 
 
 def _read(
@@ -85,7 +85,7 @@ def _read(
     for problem in loaded.errors:
         click.echo(f"holdfast: {problem}", err=True)
     if loaded.settings is None:
-        ctx.exit(EXIT_BAD_INPUT)
+        ctx.exit(exit_codes.BAD_INPUT)
     return loaded.settings, loaded.layers
 
 

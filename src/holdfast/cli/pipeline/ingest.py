@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from holdfast.cli.cluster.up import Stopper
-from holdfast.cli.errors import EXIT_INTERRUPTED
+from holdfast.cli.exit_codes import INTERRUPTED
 from holdfast.cli.extras import needs
 from holdfast.cli.pipeline.spark_options import errors_reported, spark_options, spark_session
 
@@ -88,7 +88,7 @@ def ingest(
         done = run(spark, asked, meter("ingest"), stopper.asked)
     _print_summary(done, asked.table)
     if done.was_stopped and asked.once:
-        ctx.exit(EXIT_INTERRUPTED)
+        ctx.exit(INTERRUPTED)
 
 
 def absolute(table: str) -> str:
