@@ -21,6 +21,8 @@ from holdfast.cluster.waiting import wait_for
 pytestmark = pytest.mark.slow
 
 HOLDFAST = [sys.executable, "-m", "holdfast"]
+ANY_PORT = ("--port", "0")
+"""Other tests run beside these."""
 Process = subprocess.Popen[str]
 
 
@@ -29,7 +31,7 @@ class Up:
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
-        command = [*HOLDFAST, "up", "--data-dir", str(folder), *options]
+        command = [*HOLDFAST, "up", *ANY_PORT, "--data-dir", str(folder), *options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -200,7 +202,7 @@ def end_by(process: Process, number: int) -> int:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_an_ephemeral_cluster_leaves_nothing(tmp_path: Path, number: int) -> None:
-    process = in_temporary(tmp_path, "up", "--ephemeral", "--brokers", "1")
+    process = in_temporary(tmp_path, "up", *ANY_PORT, "--ephemeral", "--brokers", "1")
     assert process.stdout is not None
     process.stdout.readline()
     assert [*tmp_path.glob("holdfast-*")] != []
@@ -209,7 +211,7 @@ def test_an_ephemeral_cluster_leaves_nothing(tmp_path: Path, number: int) -> Non
 
 
 def test_an_ephemeral_cluster_leaves_nothing_after_the_second_ctrl_c(tmp_path: Path) -> None:
-    process = in_temporary(tmp_path, "up", "--ephemeral", "--brokers", "1")
+    process = in_temporary(tmp_path, "up", *ANY_PORT, "--ephemeral", "--brokers", "1")
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.readline()

@@ -17,6 +17,7 @@ COMMANDS = {
     ),
     "server": LazyCommand("holdfast.cli.broker.server:server", "One broker: start, check, config."),
     "up": LazyCommand("holdfast.cli.cluster.up:up", "Start a cluster on this machine."),
+    "down": LazyCommand("holdfast.cli.cluster.down:down", "Stop it."),
     "status": LazyCommand("holdfast.cli.cluster.status:status", "Its brokers and partitions."),
     "topics": LazyCommand(
         "holdfast.cli.topics.command:topics", "Topics: list, describe, create, alter, delete."

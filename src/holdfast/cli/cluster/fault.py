@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import click
 
-from holdfast.cli.cluster.up import data_dir_option, refused
+from holdfast.cli.cluster.up import refused
 from holdfast.cli.errors import BadInput
+from holdfast.cli.options import data_dir_option
 from holdfast.cluster import ClusterError
 from holdfast.cluster.testserver.server import ask_owner
 

@@ -69,7 +69,7 @@ def describe_topics(connection: Connection, wanted: Sequence[str]) -> list[dict[
 
 
 def _from_metadata(connection: Connection, names: Iterable[str]) -> list[dict[str, Any]]:
-    """What librdkafka tells: no epochs and no ELR."""
+    """What librdkafka returns: no epochs and no ELR."""
     topics = connection.metadata().topics
     return [
         {
