@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from holdfast.cli.records.positions import Positions, Span, span
 from holdfast.cluster.admin.connection import ANSWER_S, Connection
-from holdfast.cluster.admin.errors import RefusedError, error_of
+from holdfast.cluster.admin.errors import RefusedError, error_of, reason_of
 
 BATCH: Final = 500
 LOOK_S: Final = 0.2
@@ -137,4 +137,4 @@ def _is_end(message: Message, topic: str) -> bool:
         return False
     if error.code() == KafkaError._PARTITION_EOF:
         return True
-    raise RefusedError(f"read {topic} [{message.partition()}]: {error.str()}")
+    raise RefusedError(f"read {topic} [{message.partition()}]: {reason_of(error)}")

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from holdfast.cluster.client.client import UnreachableError
 from holdfast.cluster.errors import ClusterError
+from holdfast.model import ErrorCode
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -38,8 +39,12 @@ def error_of(what: str, error: KafkaError) -> ClusterError:
 
 def reason_of(error: KafkaError) -> str:
     """Kafka's name of an error, and the broker's own words if there are any."""
-    name, words = error.name(), error.str()
-    if error.code() < 0:  # librdkafka's own: its name says no more than its words
+    words = error.str()
+    if error.code() < 0:  # librdkafka's own error: no broker has sent it
+        return words
+    try:
+        name = ErrorCode(error.code()).name
+    except ValueError:
         return words
     return name if not words or words == name else f"{name} ({words})"
 
