@@ -55,6 +55,17 @@ data_dir_option = click.option(
 )
 
 
+class Renamed(click.Option):
+    """An option that is also known by older names, which the help does not show."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        every, self.opts = self.opts, self.opts[:1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = every
+
+
 def cluster_options(command: Command) -> Callable[..., Any]:
     """The cluster to ask, as the argument `asked`."""
 
