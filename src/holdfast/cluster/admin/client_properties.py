@@ -20,7 +20,11 @@ RENAMED: Final = {
 }
 _JAAS: Final = "sasl.jaas.config"
 _JAAS_OPTION: Final = re.compile(r'(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;]+))')
-_STORE_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
+_STORES: Final = tuple(
+    f"ssl.{store}.{what}" for store in ("truststore", "keystore") for what in ("type", "location")
+)
+_ELSEWHERE: Final = (_JAAS, *_STORES, "ssl.truststore.password")
+"""They have no equal: what they say goes into other properties."""
 _HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 
 
@@ -41,9 +45,7 @@ def read_file(path: Path) -> dict[str, str]:
 def translated(given: Mapping[str, str]) -> dict[str, str]:
     """Properties of a Java client as those of librdkafka."""
     found = {
-        RENAMED.get(name, name): value
-        for name, value in given.items()
-        if name != _JAAS and name not in _STORE_TYPES and not name.startswith("ssl.truststore.")
+        RENAMED.get(name, name): value for name, value in given.items() if name not in _ELSEWHERE
     }
     if (jaas := given.get(_JAAS)) is not None:
         found |= _login(jaas)
@@ -66,13 +68,11 @@ def _login(jaas: str) -> dict[str, str]:
 
 
 def _trusted(given: Mapping[str, str]) -> dict[str, str]:
-    found = {}
-    if certificates := given.get("ssl.truststore.certificates"):
-        found["ssl.ca.pem"] = certificates
-    if location := given.get("ssl.truststore.location"):
-        _refuse_jks("ssl.truststore", location, given, ("PEM",))
-        found["ssl.ca.location"] = location
-    return found
+    location = given.get("ssl.truststore.location")
+    if location is None:
+        return {}
+    _refuse_jks("ssl.truststore", location, given, ("PEM",))
+    return {"ssl.ca.location": location}
 
 
 def _own_key(given: Mapping[str, str]) -> dict[str, str]:
@@ -82,7 +82,7 @@ def _own_key(given: Mapping[str, str]) -> dict[str, str]:
     _refuse_jks("ssl.keystore", location, given, ("PEM", "PKCS12"))
     if given.get("ssl.keystore.type", "").upper() == "PEM":  # one file with key and certificates
         return {"ssl.key.location": location, "ssl.certificate.location": location}
-    return {}
+    return {"ssl.keystore.location": location}
 
 
 def _refuse_jks(
