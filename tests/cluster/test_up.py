@@ -152,7 +152,7 @@ def test_a_stale_pid_file_is_said_and_removed(up: Up) -> None:
     done = holdfast("down", "--data-dir", str(up.folder))
     assert done.returncode == 1
     assert f"removed a stale pid file: process {pid} is gone" in done.stderr
-    assert "stale" not in holdfast("down", "--data-dir", str(up.folder)).stderr
+    assert "pid file" not in holdfast("down", "--data-dir", str(up.folder)).stderr
 
 
 def test_down_leaves_a_cluster_of_another_program_alone(tmp_path: Path) -> None:
