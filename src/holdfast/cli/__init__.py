@@ -67,8 +67,9 @@ COMMANDS = {
     cls=LazyGroup,
     lazy=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 good, 64 bad input, 70 a bug in Holdfast (with a report), 74 the machine "
-    "failed (a full disk), 130 interrupted. Each command's help lists its own.",
+    epilog="Exit codes: 0 good, 64 bad input, 69 no broker answers, 70 a bug in Holdfast (with a "
+    "report), 74 the machine failed (a full disk), 130 interrupted. Each command's help lists its "
+    "own.",
 )
 @click.version_option(__version__, prog_name="holdfast", message="%(prog)s %(version)s")
 def main() -> None:

@@ -15,7 +15,8 @@ def handle(parts: FetchParts, call: Call) -> None:
     request = call.request
     assert isinstance(request, FetchRequest)
     if request.replica_id == DEBUGGING_REPLICA:
-        call.answer(answer(request, parts.find))
+        most = min(request.max_bytes, parts.configs.settings.fetch_max_bytes)
+        call.answer(answer(request, parts.find, call.connection.room_for(max(0, most))))
         return
     follower, broker_epoch = _follower_of(request, call.version)
     session, error = parts.sessions.find(request.session_id, request.session_epoch, follower)

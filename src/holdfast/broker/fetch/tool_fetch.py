@@ -24,9 +24,12 @@ DEBUGGING_REPLICA: Final = -2
 Find = Callable[[str | bytes, int], Partition | None]
 
 
-def answer(request: FetchRequest, find: Find) -> FetchResponse:
-    """The records and offsets of this broker's replicas. Names of topics only: no session."""
-    left = request.max_bytes
+def answer(request: FetchRequest, find: Find, budget: int) -> FetchResponse:
+    """The records and offsets of this broker's replicas, without a fetch session.
+
+    `budget`: how many bytes the response may have. Only versions that name topics ask like this.
+    """
+    left = budget
     topics = []
     for topic in request.topics:
         partitions = []

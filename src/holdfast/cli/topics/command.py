@@ -17,7 +17,7 @@ def topics() -> None:
     """List, describe, create, alter and delete topics."""
 
 
-@topics.command("list", epilog=CODES)
+@topics.command("list", short_help="All topics.", epilog=CODES)
 @cluster_options
 @json_option
 def list_command(asked: Asked, as_json: bool) -> None:
@@ -34,7 +34,7 @@ def list_command(asked: Asked, as_json: bool) -> None:
         show_list(rows)
 
 
-@topics.command(epilog=CODES)
+@topics.command(short_help="Leaders, ISR, ELR, offsets of every replica.", epilog=CODES)
 @topic_option(required=False, multiple=True)
 @cluster_options
 @json_option

@@ -23,6 +23,8 @@ from holdfast.cluster.errors import ClusterError
 ANSWER_S: Final = 10.0
 REQUEST_S: Final = 30.0
 CONNECT_S: Final = 5.0
+REFRESH: Final = {"topic.metadata.refresh.interval.ms": 1000}
+"""While the controller moves, librdkafka waits for its next refresh, by default in 5 minutes."""
 _UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 
@@ -56,7 +58,7 @@ class Connection:
 
     @cached_property
     def admin(self) -> AdminClient:
-        config: dict[str, Any] = {**self.config, "error_cb": self._note}
+        config: dict[str, Any] = {**REFRESH, **self.config, "error_cb": self._note}
         return AdminClient(config)
 
     def metadata(self) -> ClusterMetadata:
