@@ -13,6 +13,9 @@ from holdfast.cluster.admin.errors import RefusedError, error_of, reason_of
 
 BATCH: Final = 500
 LOOK_S: Final = 0.2
+BACKOFF_MS: Final = 20
+"""When librdkafka has enough records in its queue. Its default, a second, is longer than we need to
+print them."""
 NO_GROUP: Final = "holdfast-consume"
 """librdkafka wants a name. Nothing is committed under it."""
 
@@ -22,15 +25,14 @@ Say = Callable[[str], None]
 def consumer(
     connection: Connection, say: Say, settings: dict[str, Any], group: str | None
 ) -> Consumer:
-    """Reports what librdkafka reports, such as a broker that is gone; it goes on by itself."""
     config = {
         "enable.partition.eof": True,
         "enable.auto.commit": group is not None,
         "enable.auto.offset.store": False,
         "auto.offset.reset": "error",
-        **connection.config,
+        "fetch.queue.backoff.ms": BACKOFF_MS,
+        **connection.client_config(say),
         "group.id": group or NO_GROUP,
-        "error_cb": lambda error: say(f"holdfast: {error.str()}"),
         **settings,
     }
     try:

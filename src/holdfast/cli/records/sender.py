@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from holdfast.cli.asking import say
 from holdfast.cli.records.input import Input
 from holdfast.cluster.admin.connection import Connection
 from holdfast.cluster.admin.errors import RefusedError, error_of, reason_of
@@ -38,7 +39,7 @@ class Sender:
         self._partition = PARTITIONER_DECIDES if partition is None else partition
         self._headers = list(headers)
         self._report = report
-        config = {"linger.ms": 5, **connection.config}
+        config: dict[str, Any] = {"linger.ms": 5, **connection.client_config(say)}
         if not {"acks", "request.required.acks", "enable.idempotence"} & set(config):
             config["enable.idempotence"] = True  # as Kafka's own producer: no duplicates on retry
         try:

@@ -76,6 +76,18 @@ class Connection:
         protocol = str(self.config.get("security.protocol", "PLAINTEXT")).upper()
         return Client(self._bootstrap) if protocol == "PLAINTEXT" else None
 
+    def client_config(self, say: Callable[[str], None]) -> dict[str, Any]:
+        """For a producer or consumer, which continues by itself after an outage and says it once.
+
+        librdkafka reports each attempt to reach one broker as well.
+        """
+
+        def report(error: KafkaError) -> None:
+            if error.code() != KafkaError._TRANSPORT:
+                say(f"holdfast: {error.str()}")
+
+        return {**self.config, "error_cb": report}
+
     def _note(self, error: KafkaError) -> None:
         self._last_error = error.str()
 
