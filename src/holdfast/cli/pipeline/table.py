@@ -13,13 +13,15 @@ from holdfast.cli.pipeline.ingest import absolute
 from holdfast.cli.pipeline.spark_options import spark_options, spark_session
 from holdfast.cli.tables import show_json
 
+CODES = "Exit codes: 0 done, 1 Spark failed, 64 bad input, 70 a bug in Holdfast."
 
-@click.group(epilog="Exit codes: 0 done, 1 Spark failed, 64 bad input, 70 a bug in Holdfast.")
+
+@click.group(epilog=CODES)
 def table() -> None:
     """Maintain a Delta table: compact, history."""
 
 
-@table.command()
+@table.command(epilog=CODES)
 @click.argument("path")
 @json_option
 @spark_options
@@ -43,7 +45,7 @@ def _mb(files: Mapping[str, Any]) -> str:
     return f"{(files['totalSize'] or 0) / 1e6:,.1f}"
 
 
-@table.command()
+@table.command(epilog=CODES)
 @click.argument("path")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True)
 @json_option
