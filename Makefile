@@ -66,7 +66,7 @@ demo: setup spark
 
 demo-loss: setup spark
 	@$(COMPILE)
-	@$(BIN)/holdfast demo --unsafe --folder demo-loss
+	@$(BIN)/holdfast demo --unsafe --data-dir demo-loss
 
 test-fast: setup
 	@$(COMPILE)

@@ -10,18 +10,23 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast.cluster import Cluster
 from holdfast.cluster.processes import manifest
+from holdfast.cluster.processes.ports import are_free
 from holdfast.cluster.processes.processes import ProcessId
 from holdfast.cluster.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
 HOLDFAST = [sys.executable, "-m", "holdfast"]
+ANY_PORT = ("--port", "0")
+"""Other tests run beside these."""
 Process = subprocess.Popen[str]
 
 
@@ -30,7 +35,8 @@ class Up:
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
-        command = [*HOLDFAST, "up", "--data-dir", str(folder), *options]
+        ports = () if "--port" in options else ANY_PORT
+        command = [*HOLDFAST, "up", *ports, "--data-dir", str(folder), *options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -114,6 +120,80 @@ def test_killing_it_leaves_no_orphan(up: Up, paused: bool) -> None:
     done = holdfast("fault", "kill", "1", "--data-dir", str(up.folder))
     assert done.returncode == 64
     assert "is not running" in done.stderr
+
+
+def test_a_detached_cluster_runs_until_it_is_taken_down(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    started = holdfast("up", "--detach", *ANY_PORT, "--json", "--data-dir", str(folder))
+    assert started.returncode == 0, started.stderr
+    report = json.loads(started.stdout)
+    processes = [one.process for one in manifest.load(folder).brokers]
+    assert report["pid"] == int((folder / "holdfast.pid").read_text())
+    assert len(report["bootstrap"].split(",")) == 3
+    down = holdfast("down", "--data-dir", str(folder))
+    assert down.returncode == 0, down.stderr
+    assert all(one is not None and not one.is_alive() for one in processes)
+    assert not (folder / "holdfast.pid").exists()
+    assert "stopping" in (folder / "up.log").read_text()
+    again = holdfast("down", "--data-dir", str(folder))
+    assert (again.returncode, "is not running" in again.stderr) == (1, True)
+
+
+def test_a_detached_cluster_that_cannot_start_says_why(tmp_path: Path) -> None:
+    words = ("--detach", "--data-dir", str(tmp_path / "new"), "--config", "no.such=1")
+    done = holdfast("up", *words)
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "no.such" in done.stderr
+
+
+def test_down_stops_a_cluster_in_a_terminal_too(up: Up) -> None:
+    done = holdfast("down", "--data-dir", str(up.folder), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["pid"] == up.process.pid
+    up.process.communicate(timeout=60)
+    assert up.process.returncode == 0
+
+
+def test_a_stale_pid_file_is_said_and_removed(up: Up) -> None:
+    brokers, pid = up.brokers(), up.process.pid
+    up.end(signal.SIGKILL)
+    wait_for(lambda: all_are_gone(brokers), 60, lambda: "a broker is still running")
+    done = holdfast("down", "--data-dir", str(up.folder))
+    assert done.returncode == 1
+    assert f"removed a stale pid file: process {pid} is gone" in done.stderr
+    assert "pid file" not in holdfast("down", "--data-dir", str(up.folder)).stderr
+
+
+def test_down_leaves_a_cluster_of_another_program_alone(tmp_path: Path) -> None:
+    with Cluster(tmp_path / "data", brokers=1) as cluster:
+        done = holdfast("down", "--data-dir", str(tmp_path / "data"))
+        assert done.returncode == 1
+        assert f"belongs to process {os.getpid()}" in done.stderr
+        assert cluster.is_running(1)
+
+
+def test_ports_follow_the_first_one(tmp_path: Path) -> None:
+    first = next(one for one in range(20_000, 30_000, 7) if are_free(one, 2))
+    running = Up(tmp_path / "data", "--brokers", "2", "--port", str(first))
+    try:
+        assert running.bootstrap == f"127.0.0.1:{first},127.0.0.1:{first + 1}"
+    finally:
+        running.end(signal.SIGTERM)
+    done = holdfast("up", "--data-dir", str(tmp_path / "data"), "--port", str(first + 1))
+    assert done.returncode == 64
+    assert "listen on their own ports" in done.stderr
+
+
+def test_a_used_port_lets_a_new_cluster_listen_on_others(tmp_path: Path) -> None:
+    with ExitStack() as held:
+        with suppress(OSError):  # where it is in use already, it is as well
+            held.enter_context(socket.create_server(("127.0.0.1", 9092)))
+        words = ("up", "--detach", "--brokers", "1", "--data-dir", str(tmp_path / "data"))
+        done = holdfast(*words)
+        assert done.returncode == 0, done.stderr
+        assert "port 9092 is in use" in done.stderr
+        assert done.stdout.strip() != "127.0.0.1:9092"
+    assert holdfast("down", "--data-dir", str(tmp_path / "data")).returncode == 0
 
 
 def test_a_broker_killed_on_purpose_stays_dead_until_it_is_restarted(up: Up) -> None:
@@ -209,7 +289,7 @@ def end_by(process: Process, number: int) -> int:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_an_ephemeral_cluster_leaves_nothing(tmp_path: Path, number: int) -> None:
-    process = in_temporary(tmp_path, "up", "--ephemeral", "--brokers", "1")
+    process = in_temporary(tmp_path, "up", *ANY_PORT, "--ephemeral", "--brokers", "1")
     assert process.stdout is not None
     process.stdout.readline()
     assert [*tmp_path.glob("holdfast-*")] != []
@@ -218,7 +298,7 @@ def test_an_ephemeral_cluster_leaves_nothing(tmp_path: Path, number: int) -> Non
 
 
 def test_an_ephemeral_cluster_leaves_nothing_after_the_second_ctrl_c(tmp_path: Path) -> None:
-    process = in_temporary(tmp_path, "up", "--ephemeral", "--brokers", "1")
+    process = in_temporary(tmp_path, "up", *ANY_PORT, "--ephemeral", "--brokers", "1")
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.readline()

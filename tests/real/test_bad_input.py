@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.errors import EXIT_BAD_INPUT
+from holdfast.cli.exit_codes import BAD_INPUT
 from holdfast.cluster import Cluster
 from tests.support.ports import held_port
 
@@ -51,7 +51,7 @@ def refusal(path: Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
     lines = [one for one in done.stderr.splitlines() if not one.startswith("warning:")]
     errors = [one for one in lines if one.startswith("holdfast: ")]
-    assert done.returncode == EXIT_BAD_INPUT, done.stderr
+    assert done.returncode == BAD_INPUT, done.stderr
     assert len(errors) == 1, done.stderr
     assert "Traceback" not in done.stderr
     return errors[0]

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 from confluent_kafka.admin import AdminClient
 
-from holdfast.cli.errors import EXIT_BAD_INPUT
+from holdfast.cli.exit_codes import BAD_INPUT
 from holdfast.storage.checkpoints.meta_properties import (
     MetaProperties,
     id_text,
@@ -134,7 +134,7 @@ def test_what_one_refuses_the_other_refuses_too(tmp_path: Path, case: str) -> No
     prepare(tmp_path)
     file = written(tmp_path, text)
     code, lines = said(server("check", file))
-    assert code == EXIT_BAD_INPUT
+    assert code == BAD_INPUT
     assert any(expected.replace("@", str(tmp_path)) in one for one in lines), lines
     assert said(server("start", file)) == (code, lines)
 

@@ -17,7 +17,22 @@ COMMANDS = {
     ),
     "server": LazyCommand("holdfast.cli.broker.server:server", "One broker: start, check, config."),
     "up": LazyCommand("holdfast.cli.cluster.up:up", "Start a cluster on this machine."),
+    "down": LazyCommand("holdfast.cli.cluster.down:down", "Stop it."),
     "status": LazyCommand("holdfast.cli.cluster.status:status", "Its brokers and partitions."),
+    "topics": LazyCommand(
+        "holdfast.cli.topics.command:topics", "Topics: list, describe, create, alter, delete."
+    ),
+    "produce": LazyCommand("holdfast.cli.records.produce:produce", "Lines or files to a topic."),
+    "consume": LazyCommand("holdfast.cli.records.consume:consume", "The records of a topic."),
+    "groups": LazyCommand(
+        "holdfast.cli.groups.command:groups", "Consumer groups: list, describe, reset, delete."
+    ),
+    "configs": LazyCommand(
+        "holdfast.cli.configs.command:configs", "Settings of topics and brokers: list, set, …"
+    ),
+    "brokers": LazyCommand(
+        "holdfast.cli.brokers.command:brokers", "Brokers, the controller, their disks."
+    ),
     "fault": LazyCommand(
         "holdfast.cli.cluster.fault:fault", "Break it on purpose: kill, isolate, …"
     ),
@@ -52,8 +67,9 @@ COMMANDS = {
     cls=LazyGroup,
     lazy=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 good, 64 bad input, 70 a bug in Holdfast (with a report), 74 the machine "
-    "failed (a full disk), 130 interrupted. Each command's help lists its own.",
+    epilog="Exit codes: 0 good, 64 bad input, 69 no broker answers, 70 a bug in Holdfast (with a "
+    "report), 74 the machine failed (a full disk), 130 interrupted. Each command's help lists its "
+    "own.",
 )
 @click.version_option(__version__, prog_name="holdfast", message="%(prog)s %(version)s")
 def main() -> None:

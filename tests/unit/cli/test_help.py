@@ -21,6 +21,7 @@ finally:
 ROOMS_THAT_HELP_NEEDS = (
     "holdfast.cli",
     "holdfast.cli.errors",
+    "holdfast.cli.exit_codes",
     "holdfast.cli.lazy",
     "holdfast.cli.output",
 )
@@ -54,6 +55,20 @@ def test_help_and_version_load_nothing_heavy(argument: str) -> None:
     assert ours == sorted(ROOMS_THAT_HELP_NEEDS)
     heavy = {"rich", "asyncio", "pyspark", "starlette", "sqlite3", "multiprocessing"}
     assert heavy.isdisjoint(loaded)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("holdfast to", ["topics"]),
+        ("holdfast topics de", ["delete", "describe"]),
+        ("holdfast topics list --com", ["--command-config"]),
+    ],
+)
+def test_a_shell_completes_commands_and_options(words: str, found: list[str]) -> None:
+    typed = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = run("-m", "holdfast", _HOLDFAST_COMPLETE="bash_complete", **typed)
+    assert done.stdout.splitlines() == [f"plain,{word}" for word in found]
 
 
 def test_version_names_the_program_and_the_version() -> None:

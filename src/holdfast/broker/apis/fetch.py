@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.broker.fetch.parked_fetch import ParkedFetch
 from holdfast.broker.fetch.serving import FetchParts
+from holdfast.broker.fetch.tool_fetch import DEBUGGING_REPLICA, answer
 from holdfast.broker.network.calls import Call
 from holdfast.model import BrokerEpoch, BrokerId
 from holdfast.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -13,6 +14,10 @@ def handle(parts: FetchParts, call: Call) -> None:
     """Answer or park the request."""
     request = call.request
     assert isinstance(request, FetchRequest)
+    if request.replica_id == DEBUGGING_REPLICA:
+        most = min(request.max_bytes, parts.configs.settings.fetch_max_bytes)
+        call.answer(answer(request, parts.find, call.connection.room_for(max(0, most))))
+        return
     follower, broker_epoch = _follower_of(request, call.version)
     session, error = parts.sessions.find(request.session_id, request.session_epoch, follower)
     if session is None:

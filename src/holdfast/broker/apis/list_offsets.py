@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from holdfast.broker.fetch.tool_fetch import DEBUGGING_REPLICA
 from holdfast.broker.metadata.metadata_cache import Metadata
 from holdfast.broker.network.calls import Call
 from holdfast.broker.replication.partition import Partition
@@ -60,8 +61,7 @@ def _answer(
     if partition is None:
         answer.error_code = metadata.not_hosted_error(topic, asked.partition_index)
         return answer
-    epoch = LeaderEpoch(asked.current_leader_epoch)
-    error, _ = partition.replica.end_offset_for(partition.replica.leader_epoch, epoch)
+    error = _refusal(partition, asked, request)
     try:
         if not error:
             error = _look(partition, asked.timestamp, request, answer)
@@ -70,6 +70,16 @@ def _answer(
         error = ErrorCode.KAFKA_STORAGE_ERROR
     answer.error_code = error
     return answer
+
+
+def _refusal(
+    partition: Partition, asked: ListOffsetsPartition, request: ListOffsetsRequest
+) -> ErrorCode:
+    replica = partition.replica
+    if request.replica_id == DEBUGGING_REPLICA:
+        return ErrorCode.KAFKA_STORAGE_ERROR if replica.has_failed else ErrorCode.NONE
+    epoch = LeaderEpoch(asked.current_leader_epoch)
+    return replica.end_offset_for(replica.leader_epoch, epoch)[0]
 
 
 def _look(
@@ -104,7 +114,7 @@ def _look(
 def _latest(
     partition: Partition, request: ListOffsetsRequest, answer: ListOffsetsPartitionResponse
 ) -> ErrorCode:
-    if request.replica_id < 0:
+    if request.replica_id < 0 and request.replica_id != DEBUGGING_REPLICA:
         error, _ = partition.replica.latest_offset()
         if error:
             return error
@@ -114,8 +124,8 @@ def _latest(
 
 
 def _readable_end(partition: Partition, request: ListOffsetsRequest) -> Offset:
-    """A follower reads to the log end; a consumer reads what is committed."""
-    if request.replica_id >= 0:
+    """A follower and a tool read to the log end; a consumer reads what is committed."""
+    if request.replica_id >= 0 or request.replica_id == DEBUGGING_REPLICA:
         return partition.replica.log.log_end_offset
     if request.isolation_level == READ_COMMITTED:
         return partition.replica.log.last_stable_offset

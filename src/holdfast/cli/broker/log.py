@@ -18,6 +18,7 @@ from holdfast.cli.broker.log_output import (
     verdict_text,
 )
 from holdfast.cli.errors import BadInput
+from holdfast.cli.options import json_option
 from holdfast.storage import RealDisk, examine_log
 from holdfast.storage.checkpoints.checkpoint_file import DamagedFileError
 from holdfast.storage.file_names import LOG, SNAPSHOT, LogFileName, parse_file_name
@@ -36,7 +37,6 @@ from holdfast.storage.segment.damage import Damage
 CODES = "Exit codes: 0 good, 1 something is wrong, 64 bad input, 70 a bug in Holdfast."
 
 path_argument = click.argument("path", type=click.Path(exists=True, path_type=Path))
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 deep_option = click.option("--deep", is_flag=True, help="Open the records, too.")
 
 

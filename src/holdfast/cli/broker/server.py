@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,11 +24,13 @@ from holdfast.broker.settings import (
     load_file,
     nearest_name,
 )
+from holdfast.cli import exit_codes
 from holdfast.cli.broker.log_output import show_rows
-from holdfast.cli.errors import EXIT_BAD_INPUT, BadInput
+from holdfast.cli.errors import BadInput
+from holdfast.cli.options import Renamed, json_option
+from holdfast.cli.tables import show_json
 
 CODES = "Exit codes: 0 good, 1 no log directory is left, 64 bad input, 70 a bug in Holdfast."
-EXIT_DISKS_LOST = 1
 
 file_argument = click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
@@ -47,9 +48,18 @@ def server() -> None:
 @server.command("check", epilog=CODES)
 @file_argument
 @override_option
+@json_option
 @click.pass_context
-def check_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) -> None:
+def check_command(
+    ctx: click.Context, file: Path, overrides: tuple[str, ...], as_json: bool
+) -> None:
     """Every problem of a server.properties, one per line, without starting anything."""
+    if as_json:
+        loaded = _examined(file, overrides)
+        errors, warnings = map(str, loaded.errors), map(str, loaded.warnings)
+        content = {"file": str(file), "errors": [*errors], "warnings": [*warnings]}
+        show_json("holdfast-server-check/1", content)
+        ctx.exit(exit_codes.GOOD if loaded.settings is not None else exit_codes.BAD_INPUT)
     settings = _read(ctx, file, overrides)[0]
     click.echo(f"✓ {file}: {_summary(settings)}")
 
@@ -70,23 +80,27 @@ def start_command(ctx: click.Context, file: Path, overrides: tuple[str, ...]) ->
         raise BadInput(str(error)) from None
     except DisksLostError as error:
         click.echo(f"holdfast: {error}", err=True)
-        ctx.exit(EXIT_DISKS_LOST)
+        ctx.exit(exit_codes.FAILED)
 
 
 def _read(
     ctx: click.Context, file: Path, overrides: tuple[str, ...]
 ) -> tuple[BrokerSettings, Layers]:
     """The broker's settings; exits with every problem, one per line, if there are any."""
-    from holdfast.broker.preflight import examined
-
-    loaded = examined(load_file(file, overrides))
+    loaded = _examined(file, overrides)
     for problem in loaded.warnings:
         click.echo(f"warning: {problem}", err=True)
     for problem in loaded.errors:
         click.echo(f"holdfast: {problem}", err=True)
     if loaded.settings is None:
-        ctx.exit(EXIT_BAD_INPUT)
+        ctx.exit(exit_codes.BAD_INPUT)
     return loaded.settings, loaded.layers
+
+
+def _examined(file: Path, overrides: tuple[str, ...]) -> Loaded:
+    from holdfast.broker.preflight import examined
+
+    return examined(load_file(file, overrides))
 
 
 def _summary(settings: BrokerSettings) -> str:
@@ -100,14 +114,19 @@ def _summary(settings: BrokerSettings) -> str:
 
 @server.command("config", epilog=CODES)
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@click.option("--topic", "of_topic", is_flag=True, help="Settings of topics, not of brokers.")
+@click.option(
+    *("--topics", "--topic", "of_topic"),
+    cls=Renamed,
+    is_flag=True,
+    help="Settings of topics, not of brokers.",
+)
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
     help="A server.properties: show what holds with it, and where each value comes from.",
 )
 @override_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@json_option
 def config_command(
     names: tuple[str, ...],
     of_topic: bool,
@@ -127,8 +146,7 @@ def config_command(
     else:
         rows = _holding(load_file(file, overrides), settings, of_topic=of_topic)
     if as_json:
-        output = {"schema": "holdfast-server-config/1", "settings": rows}
-        click.echo(json.dumps(output, ensure_ascii=False))
+        show_json("holdfast-server-config/1", {"settings": rows})
     else:
         show_rows(rows)
 

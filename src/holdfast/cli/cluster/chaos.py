@@ -13,6 +13,7 @@ import click
 from holdfast.cli.cluster.up import Stopper
 from holdfast.cli.errors import BadInput
 from holdfast.cli.extras import needs
+from holdfast.cli.options import Renamed, json_option
 
 CODES = (
     "Exit codes: 0 nothing is wrong; 1 nothing acknowledged is gone, but something else is wrong; "
@@ -35,11 +36,12 @@ MOST_SEED = 2**31
     "--unsafe", is_flag=True, help="acks=1, unclean elections, power loss of all: records are lost."
 )
 @click.option(
-    "--folder",
+    *("--data-dir", "--folder", "folder"),
+    cls=Renamed,
     type=click.Path(file_okay=False, path_type=Path),
     help="Where to keep all files.  [default: kept only if something is wrong]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@json_option
 @click.pass_context
 @needs("ledger")
 def chaos(
@@ -62,7 +64,7 @@ def chaos(
     from holdfast.pipeline.chaos_check import check
 
     if folder is not None and folder.exists() and any(folder.iterdir()):
-        raise BadInput(f"{folder} is not empty", hint="name a new one with --folder")
+        raise BadInput(f"{folder} is not empty", hint="name a new one with --data-dir")
     Stopper()  # SIGTERM and SIGHUP end it like an interrupt, and leave nothing behind
     seed = random.randrange(MOST_SEED) if seed is None else seed  # noqa: S311  # no secret
     home = Path(tempfile.mkdtemp(prefix="holdfast-chaos-")) if folder is None else folder.absolute()

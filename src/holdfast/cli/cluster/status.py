@@ -10,7 +10,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from holdfast.cli.cluster.up import data_dir_option, refused
+from holdfast.cli.cluster.up import refused
+from holdfast.cli.options import data_dir_option, json_option
 from holdfast.cluster import ClusterError
 from holdfast.cluster.status import status_of
 
@@ -20,7 +21,7 @@ STYLES: Final = {"running": "green", "died": "red", "silent": "yellow", "paused"
 
 @click.command(epilog="Exit codes: 0 running, 1 not running, 64 no cluster there.")
 @data_dir_option
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@json_option
 @click.pass_context
 def status(ctx: click.Context, /, data_dir: Path, as_json: bool) -> None:
     """Show brokers, leaders, and the offsets of every replica."""

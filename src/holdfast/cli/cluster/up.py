@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -9,25 +10,23 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import click
 
+from holdfast.cli import exit_codes
+from holdfast.cli.asking import say
+from holdfast.cli.cluster import background, pid_file
 from holdfast.cli.errors import BadInput
+from holdfast.cli.extras import require
+from holdfast.cli.options import DATA_DIR, data_dir_option, json_option, settings_from
+from holdfast.cli.tables import show_json
 from holdfast.cluster import Cluster, ClusterError
+from holdfast.cluster.processes.ports import are_free
 from holdfast.cluster.testserver.server import OWNER_SOCKET, serve_owner
 
-DATA_DIR: Final = "holdfast-data"
+FIRST_PORT: Final = 9092
 LOOK_S: Final = 0.5
-
-data_dir_option = click.option(
-    "--data-dir",
-    "data_dir",
-    default=DATA_DIR,
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where the cluster is.",
-)
 
 
 def refused(error: ClusterError) -> BadInput:
@@ -35,8 +34,16 @@ def refused(error: ClusterError) -> BadInput:
     return BadInput(error.message, hint=error.hint)
 
 
-@click.command(epilog="Exit codes: 0 stopped, 64 bad input or cannot start, 70 a bug in Holdfast.")
+@click.command(
+    epilog=exit_codes.codes({exit_codes.GOOD: "stopped, or running with --detach"}),
+)
 @click.option("--brokers", type=click.IntRange(1, 99), help="How many.  [default: 3]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_000),
+    help="The first broker's port, the others follow; 0 means any free ones.  "
+    "[default: 9092, or any if one is in use]",
+)
 @data_dir_option
 @click.option("--ephemeral", is_flag=True, help="In a temporary directory, removed at the end.")
 @click.option(
@@ -49,44 +56,68 @@ def refused(error: ClusterError) -> BadInput:
 @click.option(
     "--trace", is_flag=True, default=None, help="Write traces, for 'holdfast lab replay'."
 )
+@click.option("--detach", is_flag=True, help="In the background, until 'holdfast down'.")
+@json_option
 @click.pass_context
 def up(
     ctx: click.Context,
     /,
     brokers: int | None,
+    port: int | None,
     data_dir: Path,
-    ephemeral: bool,
-    log_dirs: int | None,
-    zookeeper: str | None,
     settings: Sequence[str],
-    trace: bool | None,
+    as_json: bool,
+    **given: Any,
 ) -> None:
-    """Start brokers, print their addresses, and stop them at Ctrl-C.
+    """Start brokers, print their addresses, and stop them at Ctrl-C or 'holdfast down'.
 
     The bootstrap address is the only line on stdout. An existing cluster starts again with its data
     and ports. While it runs, 'holdfast fault' injects faults.
     """
-    if ephemeral and ctx.get_parameter_source("data_dir") is not click.core.ParameterSource.DEFAULT:
+    is_ephemeral, is_detached = given["ephemeral"], given["detach"]
+    named = ctx.get_parameter_source("data_dir") is not click.core.ParameterSource.DEFAULT
+    if is_ephemeral and named:
         raise BadInput("--ephemeral makes a directory of its own", hint="leave --data-dir out")
+    zookeeper = given["zookeeper"]
+    if zookeeper is not None:
+        require("zookeeper")
+    config = settings_from("--config", settings)
+    if is_detached:
+        background.fork()
     stopper = Stopper()
     try:
         cluster = Cluster(
-            None if ephemeral else data_dir,
+            None if is_ephemeral else data_dir,
             brokers=brokers,
-            config=_parsed(settings),
+            config=config,
             store=None if zookeeper is None else f"zookeeper:{zookeeper}",
-            trace=trace,
+            trace=given["trace"],
             metrics=True,
-            log_dirs=log_dirs,
-            say=_say,
+            log_dirs=given["log_dirs"],
+            say=say,
         )
+        _choose_ports(cluster, port)
         cluster.start()
     except ClusterError as error:
         raise refused(error) from None
     with ExitStack() as at_the_end:
         at_the_end.callback(cluster.close)
-        at_the_end.callback(_say, "stopping")  # runs first; a closed terminal does no harm
-        _run(cluster, stopper)
+        at_the_end.callback(say, "stopping")  # runs first; a closed terminal does no harm
+        _run(cluster, stopper, as_json=as_json, is_detached=is_detached)
+
+
+def _choose_ports(cluster: Cluster, asked: int | None) -> None:
+    """An existing cluster keeps its ports. Without a choice, the system chooses."""
+    if asked:
+        cluster.listen_from(asked)
+    if asked is not None or any(cluster.entry(broker).port for broker in cluster.brokers):
+        return
+    last = FIRST_PORT + len(cluster.brokers) - 1
+    if are_free(FIRST_PORT, len(cluster.brokers)):
+        cluster.listen_from(FIRST_PORT)
+    else:
+        used = f"{FIRST_PORT} is" if last == FIRST_PORT else f"one of {FIRST_PORT} to {last} is"
+        say(f"port {used} in use: the brokers listen on other ports")
 
 
 class Stopper:
@@ -113,35 +144,40 @@ class Stopper:
             raise KeyboardInterrupt
 
 
-def _run(cluster: Cluster, stopper: Stopper) -> None:
+def _run(cluster: Cluster, stopper: Stopper, *, as_json: bool, is_detached: bool) -> None:
     server = serve_owner(cluster)
+    pid_file.write(cluster.data_dir, os.getpid())
     try:
         # Before the line is printed: its reader may send a signal immediately.
         stopper.is_running = True
-        click.echo(cluster.bootstrap)
-        sys.stdout.flush()
-        _say(f"data in {cluster.data_dir}; Ctrl-C stops")
+        _show(cluster, as_json=as_json)
+        if is_detached:
+            say(f"data in {cluster.data_dir}; 'holdfast down{_named(cluster.data_dir)}' stops")
+            background.leave_terminal(cluster.data_dir)
+        else:
+            say(f"data in {cluster.data_dir}; Ctrl-C stops")
         reported: dict[int, str] = {}
         while not stopper.asked.wait(LOOK_S):
             died = cluster.died()
             for broker, words in died.items():
                 if broker not in reported:
-                    _say(f"broker {broker} has died by itself, {words}")
+                    say(f"broker {broker} has died by itself, {words}")
             reported = died
     finally:
         server.close()
+        pid_file.remove(cluster.data_dir)
         (cluster.data_dir / OWNER_SOCKET).unlink(missing_ok=True)
 
 
-def _parsed(settings: Sequence[str]) -> dict[str, str]:
-    config: dict[str, str] = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals or not name.strip():
-            raise BadInput(f"--config {setting!r} is not NAME=VALUE")
-        config[name.strip()] = value.strip()
-    return config
+def _named(data_dir: Path) -> str:
+    return "" if data_dir == Path(DATA_DIR).absolute() else f" --data-dir {data_dir}"
 
 
-def _say(text: str) -> None:
-    click.echo(text, err=True)
+def _show(cluster: Cluster, *, as_json: bool) -> None:
+    if as_json:
+        folder, pid = str(cluster.data_dir), os.getpid()
+        content = {"bootstrap": cluster.bootstrap, "data_dir": folder, "pid": pid}
+        show_json("holdfast-up/1", content)
+    else:
+        click.echo(cluster.bootstrap)
+    sys.stdout.flush()

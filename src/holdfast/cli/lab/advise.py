@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from holdfast.cli.errors import BadInput
+from holdfast.cli.errors import BadInput, Unreachable
 from holdfast.cli.lab.options import json_option
 from holdfast.cli.lab.progress import watching
 from holdfast.lab.scenarios.options import OptionError
@@ -53,7 +53,7 @@ _OF_LAB = {
 @click.command(
     "advise",
     epilog="Exit codes: 0 nothing acknowledged can be lost within the bounds, 1 something can, "
-    "2 a limit ended the search, 64 bad input, 130 interrupted.",
+    "2 a limit ended the search, 64 bad input, 69 no broker answers, 130 interrupted.",
 )
 @click.option("--replicas", type=click.IntRange(1, MOST_REPLICAS), metavar="N", help="[3]")
 @click.option("--min-insync", type=click.IntRange(1), metavar="N", help="min.insync.replicas [1].")
@@ -73,7 +73,7 @@ _OF_LAB = {
 @click.option("--producer", type=_file, metavar="FILE", help="A producer's settings.")
 @click.option("--consumer", type=_file, metavar="FILE", help="A consumer's settings.")
 @click.option("-b", "--bootstrap", metavar="HOST:PORT,…", help="Ask a running cluster …")
-@click.option("--topic", metavar="TOPIC", help="… for this topic's settings.")
+@click.option("-t", "--topic", metavar="TOPIC", help="… for this topic's settings.")
 @click.option(
     "--failures",
     type=click.IntRange(1, MOST_REPLICAS),
@@ -154,7 +154,7 @@ def _file_of(kind: str, path: Path | None) -> dict[str, str]:
 
 def _running(bootstrap: str, topic: str) -> Given:
     from holdfast.cluster import Client, ClusterError
-    from holdfast.cluster.client.client import addresses
+    from holdfast.cluster.client.client import UnreachableError, addresses
 
     try:
         known = addresses(bootstrap)
@@ -163,6 +163,8 @@ def _running(bootstrap: str, topic: str) -> Given:
     try:
         with Client(known) as client:
             return ask_cluster(client, topic, bootstrap)
+    except UnreachableError as error:
+        raise Unreachable(str(error), hint="is the cluster running?") from None
     except ClusterError as error:
         raise BadInput(str(error), hint="is the cluster running?") from None
 

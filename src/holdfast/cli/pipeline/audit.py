@@ -12,6 +12,7 @@ import click
 
 from holdfast.cli.errors import BadInput, Failed
 from holdfast.cli.extras import needs
+from holdfast.cli.options import json_option
 from holdfast.cli.pipeline.ingest import absolute
 from holdfast.cli.pipeline.spark_options import errors_reported, spark_options, spark_session
 
@@ -88,13 +89,15 @@ def audit() -> None:
     help="The coordination store of Holdfast's brokers: store.sqlite, or ZooKeeper."
     "  [default: the file beside the brokers' directories]",
 )
-@click.option("--topic", "topics", multiple=True, help="Only this one.  [default: the ledger's]")
+@click.option(
+    "-t", "--topic", "topics", multiple=True, help="Only this one.  [default: the ledger's]"
+)
 @click.option(
     "--min-insync",
     type=click.IntRange(1),
     help="min.insync.replicas of the topics.  [default: 2 with three copies or more, else 1]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@json_option
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page.")
 @click.option(
     "--findings",

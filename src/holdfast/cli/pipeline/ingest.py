@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.cli.cluster.up import Stopper
-from holdfast.cli.errors import EXIT_INTERRUPTED
+from holdfast.cli.exit_codes import INTERRUPTED
 from holdfast.cli.extras import needs
+from holdfast.cli.options import json_option
 from holdfast.cli.pipeline.spark_options import errors_reported, spark_options, spark_session
+from holdfast.cli.tables import show_json
 
 if TYPE_CHECKING:
     from holdfast.pipeline.ingest import Summary
@@ -19,12 +22,12 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="Exit codes: 0 all is in the table, or a continuous ingest was asked to end; 1 the "
-    "stream stopped (offsets vanished, Spark failed); 64 bad input; 70 a bug in Holdfast; "
-    "130 interrupted."
+    "stream stopped (offsets vanished, Spark failed); 64 bad input; 69 no broker answers; "
+    "70 a bug in Holdfast; 130 interrupted."
 )
 @click.option("-b", "--bootstrap", required=True, metavar="HOST:PORT,…", help="Brokers.")
 @click.option(
-    "--topic",
+    *("-t", "--topic"),
     required=True,
     metavar="T[,T2]|PATTERN",
     help="Names with commas; anything that is no topic name is a regular expression.",
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="When offsets vanished before they were read.",
 )
+@json_option
 @spark_options
 @click.pass_context
 @needs("spark")
@@ -62,6 +66,7 @@ def ingest(
     on_data_loss: str,
     master: str | None,
     conf: Sequence[str],
+    as_json: bool,
     **asked_for: Any,
 ) -> None:
     """Stream topics into a Delta table, each record once.
@@ -86,9 +91,13 @@ def ingest(
         stopper = Stopper()  # again: Spark's session takes Ctrl-C for itself
         stopper.is_running = True
         done = run(spark, asked, meter("ingest"), stopper.asked)
-    _print_summary(done, asked.table)
+    if as_json:
+        content = {"table": asked.table, "was_stopped": done.was_stopped}
+        show_json("holdfast-ingest/1", {**content, **asdict(done.reading)})
+    else:
+        _print_summary(done, asked.table)
     if done.was_stopped and asked.once:
-        ctx.exit(EXIT_INTERRUPTED)
+        ctx.exit(INTERRUPTED)
 
 
 def absolute(table: str) -> str:

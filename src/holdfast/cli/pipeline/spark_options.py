@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from holdfast.cli.errors import BadInput, Failed
+from holdfast.cli.errors import BadInput, Failed, Unreachable
 
 if TYPE_CHECKING:
     from holdfast.pipeline.spark.pool import SparkPool
@@ -72,13 +72,15 @@ def _say(text: str) -> None:
 @contextmanager
 def errors_reported() -> Iterator[None]:
     """Turns the pipeline's errors into command line errors."""
-    from holdfast.pipeline import PipelineError
+    from holdfast.pipeline import NoBrokerError, PipelineError
     from holdfast.pipeline.spark.failures import StreamFailedError
 
     try:
         yield
     except StreamFailedError as error:
         raise Failed(error.message, hint=error.hint) from None
+    except NoBrokerError as error:
+        raise Unreachable(error.message, hint=error.hint) from None
     except PipelineError as error:
         raise BadInput(error.message, hint=error.hint) from None
 

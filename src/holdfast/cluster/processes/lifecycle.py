@@ -202,6 +202,16 @@ class Lifecycle:
 
     # Start.
 
+    def listen_from(self, first: int) -> None:
+        """Before the first start: the first broker's port, the others follow."""
+        for port, entry in enumerate(self._manifest.brokers, first):
+            if entry.port not in (0, port):
+                raise ClusterError(
+                    f"the brokers in {self.data_dir} listen on their own ports, not from {first}",
+                    hint="leave the port out, or take another data directory",
+                )
+            entry.port = port
+
     def start(self) -> None:
         """Start all brokers; returns when clients can use them."""
         try:

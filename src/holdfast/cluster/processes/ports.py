@@ -38,3 +38,16 @@ class Port:
     def release(self) -> None:
         """Release the port."""
         self._socket.close()
+
+
+def are_free(first: int, count: int) -> bool:
+    """Whether no program listens on any of these consecutive ports."""
+    held: list[Port] = []
+    try:
+        held.extend(Port(number) for number in range(first, first + count))
+    except ClusterError:
+        return False
+    finally:
+        for port in held:
+            port.release()
+    return True

@@ -10,7 +10,7 @@ from typing import Final
 from holdfast.cluster import Client, ClusterError
 from holdfast.cluster.client.client import addresses
 from holdfast.model import ErrorCode
-from holdfast.pipeline.errors import PipelineError
+from holdfast.pipeline.errors import NoBrokerError, PipelineError
 
 NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -69,7 +69,7 @@ def cluster_of(bootstrap: str, topics: Topics) -> str:
         with Client(known_addresses) as client:
             metadata = client.metadata()
     except ClusterError as error:
-        raise PipelineError(
+        raise NoBrokerError(
             f"the brokers cannot be asked: {error.message}", hint="is the address right (-b)?"
         ) from None
     known = [
