@@ -12,7 +12,9 @@ from holdfast.cli.extras import needs
 from holdfast.cluster import ClusterError
 
 
-@click.command(epilog="Exit codes: 0 stopped, 64 bad input or no such cluster, 70 a bug in Holdfast.")
+@click.command(
+    epilog="Exit codes: 0 stopped, 64 bad input or no such cluster, 70 a bug in Holdfast."
+)
 @click.option("-b", "--bootstrap", metavar="HOST:PORT,…", help="Any cluster, also Apache Kafka.")
 @data_dir_option
 @click.option(

@@ -62,7 +62,7 @@ def up(
     zookeeper: str | None,
     settings: Sequence[str],
     trace: bool | None,
-    console: bool,
+    **more: bool,
 ) -> None:
     """Start brokers, print their addresses, and stop them at Ctrl-C.
 
@@ -71,6 +71,7 @@ def up(
     """
     if ephemeral and ctx.get_parameter_source("data_dir") is not click.core.ParameterSource.DEFAULT:
         raise BadInput("--ephemeral makes a directory of its own", hint="leave --data-dir out")
+    console = more["console"]
     if console:
         require("web")
     stopper = Stopper()

@@ -165,7 +165,9 @@ def _members(pairs: list[tuple[PartitionFacts, PartitionFacts]]) -> list[str]:
             if broker not in was.isr:
                 joined.setdefault(broker, []).append(now.name)
     for broker, names in left.items():
-        lines.append(f"b{broker} left the ISR of {_count(len(names), 'partition')}: {_named(names)}")
+        lines.append(
+            f"b{broker} left the ISR of {_count(len(names), 'partition')}: {_named(names)}"
+        )
     for broker, names in joined.items():
         lines.append(
             f"b{broker} joined the ISR of {_count(len(names), 'partition')}: {_named(names)}"

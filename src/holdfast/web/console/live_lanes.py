@@ -71,6 +71,8 @@ def _view(
     facts = seen.brokers.get(broker)
     state = facts.state if facts else "silent"
     condition: dict[str, Any] = {
+        "in_isr": broker in partition.isr,
+        "eligible": broker in (partition.eligible or ()),
         "alive": state not in ("killed", "power-lost", "stopped", "died") and facts is not None,
         "paused": state == "paused",
         "down": _DOWN.get(state, "died"),
@@ -82,12 +84,8 @@ def _view(
         base = replace(traced, log_start=max(traced.log_start, copy.log_start or 0))
     else:
         base = _of_facts(partition, copy, traced)
-    members = {
-        "in_isr": broker in partition.isr,
-        "eligible": broker in (partition.eligible or ()),
-    }
     fault = next((one for one in facts.faults if one.startswith("disk")), "") if facts else ""
-    return replace(base, **condition, **members, fault=fault.removeprefix("disk ") or base.fault)
+    return replace(base, **condition, fault=fault.removeprefix("disk ") or base.fault)
 
 
 def _of_facts(

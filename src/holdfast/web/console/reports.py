@@ -10,7 +10,12 @@ from typing import Any, Final
 MOST_REPORTS: Final = 200
 _HEAD_BYTES: Final = 4096
 _TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
-_LOOKS: Final = (("lost", "bad"), ("Cannot decide", "warn"), ("contradict", "warn"), ("or out", "warn"))
+_LOOKS: Final = (
+    ("lost", "bad"),
+    ("Cannot decide", "warn"),
+    ("contradict", "warn"),
+    ("or out", "warn"),
+)
 
 
 def reports_in(folder: Path | None) -> list[dict[str, Any]]:

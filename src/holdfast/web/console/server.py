@@ -27,7 +27,7 @@ class ConsoleError(Exception):
 
 
 class Console:
-    """A running console. `url` has the token: whoever has it may break the cluster."""
+    """A running console. `url` has the token, which allows to break the cluster."""
 
     def __init__(
         self,

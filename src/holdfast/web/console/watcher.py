@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from holdfast.cluster.client.client import Address
 from holdfast.cluster.errors import ClusterError
+from holdfast.cluster.timeline import INTERNAL
 from holdfast.lab.render.narrate import sentence
 from holdfast.web.console.hub import Hub
 from holdfast.web.console.live_lanes import LiveWorld, drawn, observed
@@ -27,12 +28,12 @@ from holdfast.web.console.rows import PREFIXES, Traffic, rows_of
 
 PAUSE_S: Final = 0.5
 TRACE_PAUSE_S: Final = 0.2
-SHARE: Final = 4
+SHARE: Final = 2
 """An observation that takes long is followed by a pause of so many times its duration."""
 WATCH_S: Final = 10.0
 """How long a picture is kept without a reader."""
-MOST_TOLD: Final = 80
-_TOLD: Final = (
+MOST_LISTED: Final = 80
+_LISTED: Final = (
     *("elected", "isr-committed", "truncated", "went-offline", "disk-failed", "controller"),
     *("crashed", "power-lost", "stopped", "restarted", "paused", "resumed", "session-expired"),
     *("cut", "healed", "disk-lost", "reassigned"),
@@ -53,6 +54,15 @@ class Watched:
         self.is_stale = True
 
 
+def remember_the_dead(seen: Observation, before: Observation) -> None:
+    """A broker that does not answer keeps the numbers that it last reported."""
+    for name, partition in seen.partitions.items():
+        known = before.partitions.get(name)
+        for broker in partition.replicas if known else ():
+            if broker not in partition.copies and known and broker in known.copies:
+                partition.copies[broker] = known.copies[broker]
+
+
 class Watcher:
     """One cluster. `folder` is its data directory if `holdfast up` runs it here."""
 
@@ -66,7 +76,7 @@ class Watcher:
         self._reader = KafkaReader(bootstrap)
         self._traffic = Traffic()
         self._watched: dict[str, Watched] = {}
-        self._events: deque[tuple[int, str, str]] = deque(maxlen=MOST_TOLD)
+        self._events: deque[tuple[int, str, str]] = deque(maxlen=MOST_LISTED)
         self._lock = threading.RLock()
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=self._observe_on, name="console-observer")]
@@ -106,6 +116,8 @@ class Watcher:
             # Keep what was known: an empty page would say less.
             self.seen.problem = seen.problem
             seen = self.seen
+        else:
+            remember_the_dead(seen, self.seen)
         self._traffic.count(seen, time.monotonic())
         self.seen = seen
         more = {"traced": self.ring is not None, "now": round(time.time() * 1000)}
@@ -134,15 +146,18 @@ class Watcher:
                     events = [event_of(kept) for kept in new if kept.partition in ("", name)]
                     one.world.take([event for event in events if event is not None])
                     one.is_stale = one.is_stale or bool(events)
-        self._tell(new)
+        self._list(new)
 
-    def _tell(self, new: Sequence[Kept]) -> None:
-        told = [one for one in new if one.kind in _TOLD][-MOST_TOLD:]
-        for kept in told:
+    def _list(self, new: Sequence[Kept]) -> None:
+        listed = [
+            one for one in new if one.kind in _LISTED and not one.partition.startswith(INTERNAL)
+        ]
+        listed = listed[-MOST_LISTED:]
+        for kept in listed:
             event = event_of(kept)
             if event is not None:
                 self._events.append((kept.t, kept.partition, sentence(event, {})))
-        if told:
+        if listed:
             self.hub.put({"events": list(self._events)})
 
     # The lanes.
@@ -159,7 +174,8 @@ class Watcher:
             one = self._watched[name]
             one.asked = time.monotonic()
             if one.is_stale:
-                snapshot = observed(partition, self.seen, one.world and one.world.snapshot())
+                traced = one.world.snapshot() if one.world else None
+                snapshot = observed(partition, self.seen, traced)
                 picture = {
                     "partition": name,
                     "said": one.world.sentence if one.world else "",

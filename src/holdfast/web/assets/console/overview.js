@@ -155,8 +155,8 @@ function topicTable() {
 function drawEvents(list) {
   const lines = [];
   for (const [t, partition, text] of [...(get("events") || [])].reverse()) {
-    const last = lines[lines.length - 1];
-    if (last && last.text === text && partition) last.partitions.push(partition);
+    const near = lines.find(line => line.text === text && line.t - t < 2000);
+    if (near && partition) near.partitions.push(partition);
     else lines.push({t, text, partitions: partition ? [partition] : []});
   }
   fill(list, lines.map(line => h("li", {}, h("time", {}, clock(line.t)),

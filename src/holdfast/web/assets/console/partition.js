@@ -1,7 +1,7 @@
 // One partition: its lanes as they move, the numbers, "why?", and the replay of its last minutes.
 
 import {bytes, count, fill, h, health, names, section, state, unknown} from "/assets/dom.js";
-import {facts, get, lanes, places, read} from "/assets/state.js";
+import {facts, get, hasToken, lanes, places, post, read} from "/assets/state.js";
 
 const narrow = matchMedia("(max-width:700px)");
 const SVG = "http://www.w3.org/2000/svg";
@@ -41,7 +41,7 @@ export function partition(content, name) {
       asked = JSON.stringify(buttons);
       fill(questions, buttons.map(([words, query]) =>
         h("button", {"data-why": query.why, onclick: () => why(query)}, words)), offset,
-      breakLink(now));
+      adviceButton(answer, name), breakLink(now));
     }
     if (lanes.now?.partition === name && (kinds.has("lanes") || kinds.has("all"))) {
       draw(picture, now);
@@ -98,6 +98,27 @@ function offsetForm(why) {
       event.preventDefault();
       why({why: "lost", offset: input.value.replaceAll(",", "")});
     }}, h("label", {}, "What became of ", input), h("button", {disabled: !traced}, "Ask"));
+}
+
+function adviceButton(answer, name) {
+  const reason = hasToken() ? null : "This needs the token that was printed at the start.";
+  return h("button", {disabled: !hasToken(), title: reason, onclick: async () => {
+    fill(answer, h("p", {class: "soft"}, "The advisor searches for some seconds …"));
+    let found;
+    try {
+      found = await post("/advice", {partition: name});
+    } catch (error) {
+      fill(answer, h("p", {class: "answer availability"}, error.message));
+      return;
+    }
+    const bad = found.lines.some(line => line.loss);
+    fill(answer, h("div", {class: `answer ${bad ? "loss" : "none"}`},
+      h("h3", {}, "What the settings of the topic can lose after one failure of a kind"),
+      found.lines.length ? h("ul", {}, found.lines.map(line => h("li", {},
+        `${line.faults}: ${line.meaning}`, line.remedies.length
+          ? h("span", {class: "soft"}, ` Prevented by ${line.remedies.join(" or ")}.`) : null)))
+        : h("p", {}, "Nothing that was tried loses an acknowledged record.")));
+  }}, "What can the settings lose?");
 }
 
 async function ask(answer, query) {

@@ -3,7 +3,8 @@
 import {count, fill, h, health, LOOKS, names, ORDER} from "/assets/dom.js";
 import {nameOf, partitions as rowsOf, places} from "/assets/state.js";
 
-const HEIGHT = 44, SPARE = 4;
+const narrow = matchMedia("(max-width:700px)");
+const SPARE = 4;
 
 export function partitions(content, _, more) {
   const find = h("input", {type: "search", placeholder: "topic or topic-0", value:
@@ -27,14 +28,22 @@ export function partitions(content, _, more) {
     list,
     h("p", {class: "soft keys", id: "list-keys"}, "Arrows, Page Up and Page Down, Home and End move, "
       + "Enter opens."));
-  let shown = [], active = 0;
+  let shown = [], active = 0, height = 44;
+
+  function measure() {
+    height = narrow.matches ? 60 : 44;  // as in console.css
+    space.style.height = `${shown.length * height}px`;
+    draw();
+  }
 
   function select() {
     const text = find.value.trim().toLowerCase();
     shown = rowsOf().filter(row => (!choose.value || row[places.health] === choose.value)
       && (!text || nameOf(row).toLowerCase().includes(text)));
-    const byName = (a, b) => a[places.topic] < b[places.topic] ? -1
-      : a[places.topic] > b[places.topic] ? 1 : a[places.index] - b[places.index];
+    // Internal topics come last.
+    const inner = row => row[places.topic].startsWith("__");
+    const byName = (a, b) => inner(a) - inner(b) || (a[places.topic] < b[places.topic] ? -1
+      : a[places.topic] > b[places.topic] ? 1 : a[places.index] - b[places.index]);
     const byHealth = (a, b) =>
       ORDER.indexOf(a[places.health]) - ORDER.indexOf(b[places.health]) || byName(a, b);
     const byRate = (a, b) => b[places.rate] - a[places.rate] || byName(a, b);
@@ -42,14 +51,13 @@ export function partitions(content, _, more) {
     active = Math.min(active, Math.max(0, shown.length - 1));
     said.textContent = `${count(shown.length)} of ${count(rowsOf().length)}`;
     list.setAttribute("aria-rowcount", shown.length);
-    space.style.height = `${shown.length * HEIGHT}px`;
-    draw();
+    measure();
   }
 
   function draw() {
-    const first = Math.max(0, Math.floor(list.scrollTop / HEIGHT) - SPARE);
-    const last = Math.min(shown.length, first + Math.ceil(list.clientHeight / HEIGHT) + 2 * SPARE);
-    window_.style.transform = `translateY(${first * HEIGHT}px)`;
+    const first = Math.max(0, Math.floor(list.scrollTop / height) - SPARE);
+    const last = Math.min(shown.length, first + Math.ceil(list.clientHeight / height) + 2 * SPARE);
+    window_.style.transform = `translateY(${first * height}px)`;
     fill(window_, shown.slice(first, last).map((row, place) => rowOf(row, first + place)));
     list.setAttribute("aria-activedescendant", shown.length ? `row-${active}` : "");
   }
@@ -68,7 +76,7 @@ export function partitions(content, _, more) {
   }
 
   const open = name => { location.hash = `#partition/${encodeURIComponent(name)}`; };
-  const page = () => Math.max(1, Math.floor(list.clientHeight / HEIGHT) - 1);
+  const page = () => Math.max(1, Math.floor(list.clientHeight / height) - 1);
   const moves = {
     ArrowDown: () => active + 1, ArrowUp: () => active - 1, PageDown: () => active + page(),
     PageUp: () => active - page(), Home: () => 0, End: () => shown.length - 1,
@@ -78,10 +86,10 @@ export function partitions(content, _, more) {
     if (!moves[event.key] || !shown.length) return;
     event.preventDefault();
     active = Math.max(0, Math.min(shown.length - 1, moves[event.key]()));
-    const top = active * HEIGHT;
+    const top = active * height;
     if (top < list.scrollTop) list.scrollTop = top;
-    if (top + HEIGHT > list.scrollTop + list.clientHeight)
-      list.scrollTop = top + HEIGHT - list.clientHeight;
+    if (top + height > list.scrollTop + list.clientHeight)
+      list.scrollTop = top + height - list.clientHeight;
     draw();
   });
   list.addEventListener("scroll", () => requestAnimationFrame(draw));
@@ -89,7 +97,9 @@ export function partitions(content, _, more) {
     list.scrollTop = active = 0;
     select();
   }));
-  return kinds => {
+  narrow.addEventListener("change", measure);
+  const update = kinds => {
     if (kinds.has("all") || kinds.has("partition")) select();
   };
+  return Object.assign(update, {end: () => narrow.removeEventListener("change", measure)});
 }

@@ -15,7 +15,7 @@ from holdfast.web.console.watcher import Watcher
 
 
 def ask(watcher: Watcher, asked: Mapping[str, str]) -> dict[str, Any]:
-    """`asked` has `why` (offline, out, lost or dies) and what it is about. ClusterError if wrong."""
+    """`asked` has `why` (offline, out, lost or dies) and its subject. ClusterError if wrong."""
     seen = watcher.seen
     match asked.get("why"):
         case "offline":

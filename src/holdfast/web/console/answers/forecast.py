@@ -45,7 +45,7 @@ _WORDS: Final = {
     "restart": "A running broker is stopped in a controlled way first.",
     "resume": "It learns that its session expired, registers again, and catches up as follower.",
     "partition": "Followers that cannot reach their leader leave the ISR after "
-    "replica.lag.time.max.ms; every session lives on, so no leader changes.",
+    "replica.lag.time.max.ms; no session ends, so no leader changes.",
     "delay": "Followers fetch later. Those that fall behind for replica.lag.time.max.ms leave the "
     "ISR; acks=all takes longer.",
     "drop": "Connections break again and again: lag grows, and followers may leave the ISR.",
@@ -95,13 +95,17 @@ def forecast(seen: Observation, call: str, fields: Mapping[str, Any]) -> Forecas
     words = _WORDS.get(call, "")
     brokers = [one for one in fields.get("brokers", ()) if isinstance(one, int)]
     if call in ("disk-full", "io-error"):
-        return _told(seen, words, _after_log_failures(seen, brokers, fields.get("partition") or ""))
+        return _in_words(
+            seen, words, _after_log_failures(seen, brokers, fields.get("partition") or "")
+        )
     if call in _ENDS_SESSION and (call != "restart" or _all_run(seen, brokers)):
         loses = call == "power-loss"
         after = _after_losses(seen, brokers, clean=call in ("stop", "restart"))
-        return _told(seen, words, after, brokers if loses else ())
+        return _in_words(seen, words, after, brokers if loses else ())
     if call == "restart":
-        return _told(seen, "It starts, and catches up as a follower.", _after_start(seen, brokers))
+        return _in_words(
+            seen, "It starts, and catches up as a follower.", _after_start(seen, brokers)
+        )
     return Forecast((words,) if words else ())
 
 
@@ -218,11 +222,14 @@ def _after_start(seen: Observation, brokers: Iterable[int]) -> _Core:
 # In words.
 
 
-def _told(
+def _in_words(
     seen: Observation, words: str, core: _Core, without_power: Iterable[int] = ()
 ) -> Forecast:
     fates = [_fate(seen, one, core, tuple(without_power)) for one in seen.partitions.values()]
-    changed = tuple(one for one in fates if one is not None)
+    # Internal topics last: the user's own matter more.
+    changed = tuple(
+        sorted((one for one in fates if one is not None), key=lambda it: it.name.startswith("__"))
+    )
     offline = [one for one in changed if one.leader < 0 <= one.was]
     moved = [one for one in changed if one.leader >= 0 and one.leader != one.was]
     lost = [one for one in changed if one.lost]
@@ -242,7 +249,9 @@ def _told(
     tail = [one for one in changed if one.uncommitted]
     if tail:
         total = sum(one.uncommitted for one in tail)
-        lines.append(f"{total:,} uncommitted records are only on it: lost if sent with acks=1 or 0.")
+        lines.append(
+            f"{total:,} uncommitted records are only on it: lost if sent with acks=1 or 0."
+        )
     below = [one for one in changed if one.below_min and one.leader >= 0]
     if below:
         lines.append(f"Below min.insync.replicas, so acks=all is refused: {_names(below)}.")

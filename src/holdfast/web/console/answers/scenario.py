@@ -8,7 +8,7 @@ to judge. A real cluster's timing is not in the file: messages settle after ever
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from holdfast.cluster.errors import ClusterError
@@ -79,7 +79,13 @@ class _Script:
         if not commands:
             self._words += [*lines]
             return
-        record = ["trace off", "produce app", f"  m{self._records}", f"run {2 * _SECONDS}", "trace on"]
+        record = [
+            "trace off",
+            "produce app",
+            f"  m{self._records}",
+            f"run {2 * _SECONDS}",
+            "trace on",
+        ]
         self._records += 1
         after = ("settle", *record, "isr", "logs")
         self._steps.append("\n".join((*self._words, *lines, *commands, *after)))
@@ -87,56 +93,64 @@ class _Script:
 
     def _commands(self, call: str, fields: dict[str, Any]) -> Iterator[str]:
         own = self._partition.replicas
-        brokers = [one for one in fields.get("brokers", ()) if one in own]
         if call == "heal":
-            yield "heal"
-            yield from (f"disk b{one} works" for one in own if one not in self._down)
-            yield from self._come_back([one for one in self._expired if one not in self._down])
+            yield from self._end_of_faults()
         elif call == "partition":
             yield from _between(fields.get("groups", []), own)
-        for broker in brokers if call != "heal" else ():
-            yield from self._one(call, broker)
+        else:
+            for broker in fields.get("brokers", ()):
+                if broker in own and call in _OF_ONE:
+                    yield from _OF_ONE[call](self, broker)
 
-    def _one(self, call: str, broker: int) -> Iterator[str]:
-        name = f"b{broker}"
-        match call:
-            case "kill":
-                yield from self._dies(broker, "")
-            case "power-loss":
-                yield from self._dies(broker, " keep=flushed")
-            case "stop":
-                yield from self._stops(broker)
-            case "restart":
-                if broker not in self._down:
-                    yield from self._stops(broker)
-                yield f"restart {name}"
-                self._down.pop(broker, None)
-                self._expired.pop(broker, None)
-            case "pause":
-                yield f"pause {name}"
-                yield self._expires(broker)
-            case "resume":
-                yield f"resume {name}"
-                yield from self._come_back([broker])
-            case "isolate":
-                yield f"cut {name}"
-                yield self._expires(broker)
-            case "expire-session":
-                yield self._expires(broker)
-                yield "settle"
-                yield from self._come_back([broker])
-            case "disk-full":
-                yield f"disk {name} full"
-            case "io-error":
-                yield f"disk {name} fails"
+    def _end_of_faults(self) -> Iterator[str]:
+        running = [one for one in self._partition.replicas if one not in self._down]
+        yield "heal"
+        yield from (f"disk b{one} works" for one in running)
+        for broker in running:
+            yield from self._comes_back(broker)
+
+    # One fault of one broker.
+
+    def _kill(self, broker: int) -> Iterator[str]:
+        yield from self._dies(broker, "")
+
+    def _lose_power(self, broker: int) -> Iterator[str]:
+        yield from self._dies(broker, " keep=flushed")
+
+    def _restart(self, broker: int) -> Iterator[str]:
+        if broker not in self._down:
+            yield from self._stop(broker)
+        yield f"restart b{broker}"
+        self._down.pop(broker, None)
+        self._expired.pop(broker, None)
+
+    def _stop(self, broker: int) -> Iterator[str]:
+        self._down[broker] = None
+        yield from (f"shutdown b{broker}", "settle", f"stop b{broker}", self._expires(broker))
+
+    def _pause(self, broker: int) -> Iterator[str]:
+        yield from (f"pause b{broker}", self._expires(broker))
+
+    def _resume(self, broker: int) -> Iterator[str]:
+        yield f"resume b{broker}"
+        yield from self._comes_back(broker)
+
+    def _isolate(self, broker: int) -> Iterator[str]:
+        yield from (f"cut b{broker}", self._expires(broker))
+
+    def _expire_session(self, broker: int) -> Iterator[str]:
+        yield from (self._expires(broker), "settle")
+        yield from self._comes_back(broker)
+
+    def _disk_full(self, broker: int) -> Iterator[str]:
+        yield f"disk b{broker} full"
+
+    def _io_error(self, broker: int) -> Iterator[str]:
+        yield f"disk b{broker} fails"
 
     def _dies(self, broker: int, how: str) -> list[str]:
         self._down[broker] = None
         return [f"crash b{broker}{how}", self._expires(broker)]
-
-    def _stops(self, broker: int) -> list[str]:
-        self._down[broker] = None
-        return [f"shutdown b{broker}", "settle", f"stop b{broker}", self._expires(broker)]
 
     def _expires(self, broker: int) -> str:
         if broker in self._expired:
@@ -144,10 +158,10 @@ class _Script:
         self._expired[broker] = None
         return f"expire b{broker}"
 
-    def _come_back(self, brokers: Sequence[int]) -> Iterator[str]:
-        for broker in brokers:
-            if self._expired.pop(broker, 0) is None:
-                yield f"rejoin b{broker}"
+    def _comes_back(self, broker: int) -> Iterator[str]:
+        if broker in self._expired:
+            del self._expired[broker]
+            yield f"rejoin b{broker}"
 
     def text(self) -> str:
         head = [
@@ -158,6 +172,21 @@ class _Script:
         ]
         ending = ["\n".join((*self._words, "logs", "isr")), "invariants", "verdict"]
         return "\n\n".join(("\n".join(head), *self._steps, *ending)) + "\n"
+
+
+_OF_ONE: Final[dict[str, Callable[[_Script, int], Iterator[str]]]] = {
+    "kill": _Script._kill,
+    "power-loss": _Script._lose_power,
+    "stop": _Script._stop,
+    "restart": _Script._restart,
+    "pause": _Script._pause,
+    "resume": _Script._resume,
+    "isolate": _Script._isolate,
+    "expire-session": _Script._expire_session,
+    "disk-full": _Script._disk_full,
+    "io-error": _Script._io_error,
+}
+"""The faults that the lab has, too."""
 
 
 def _between(groups: Sequence[Sequence[int]], own: Sequence[int]) -> Iterator[str]:

@@ -69,7 +69,7 @@ def why_offline(
         remedies.append(
             "unclean.leader.election.enable=true would elect it, and lose the records it lacks"
         )
-    return Answer(question, reason, _told(events), remedies)
+    return Answer(question, reason, _last_events(events), remedies)
 
 
 def why_out(
@@ -82,43 +82,63 @@ def why_out(
     if broker not in partition.replicas:
         return Answer(question, f"b{broker} has no replica of {partition.name}.")
     reason, remedies = _reason_out(seen, partition, broker)
-    return Answer(question, reason, _told(events, broker), remedies)
+    return Answer(question, reason, _last_events(events, broker), remedies)
 
 
-def _reason_out(
-    seen: Observation, partition: PartitionFacts, broker: int
-) -> tuple[str, list[str]]:
+def _reason_out(seen: Observation, partition: PartitionFacts, broker: int) -> tuple[str, list[str]]:
+    """The first reason that holds, and what helps."""
+    return (
+        _of_the_process(seen, broker)
+        or _of_the_log(partition, broker)
+        or _of_the_links(seen, partition, broker)
+        or (_of_the_lag(partition, broker), [])
+    )
+
+
+Reason = tuple[str, list[str]] | None
+
+
+def _of_the_process(seen: Observation, broker: int) -> Reason:
     facts = seen.brokers.get(broker)
-    copy = partition.copies.get(broker)
     if facts is None or facts.state in _DOWN:
         return f"{_state(seen, broker)}: it does not fetch.", [f"restart b{broker}"]
     if facts.state == "paused":
         return f"b{broker} is paused: its process does not run.", [f"resume b{broker}"]
+    return None
+
+
+def _of_the_log(partition: PartitionFacts, broker: int) -> Reason:
+    copy = partition.copies.get(broker)
     if copy is not None and copy.role == "offline":
-        return (
-            f"The log of b{broker} failed, and stays offline until the broker restarts.",
-            [f"restart b{broker}"],
-        )
+        words = f"The log of b{broker} failed, and stays offline until the broker restarts."
+        return words, [f"restart b{broker}"]
+    if copy is not None and copy.copy_problem:
+        return f"b{broker} cannot copy from the leader: {copy.copy_problem}.", []
+    return None
+
+
+def _of_the_links(seen: Observation, partition: PartitionFacts, broker: int) -> Reason:
+    facts = seen.brokers[broker]
     links = [one for one in facts.faults if not one.startswith("disk")]
     if links:
         return f"b{broker} has faults on its links: {', '.join(links)}.", ["end the faults"]
-    if copy is not None and copy.copy_problem:
-        return f"b{broker} cannot copy from the leader: {copy.copy_problem}.", []
     leader = seen.brokers.get(partition.leader)
     if leader is None or not leader.is_up or leader.faults:
         return f"The leader, b{partition.leader}, cannot be reached from b{broker}.", []
+    return None
+
+
+def _of_the_lag(partition: PartitionFacts, broker: int) -> str:
     behind = _behind(partition, broker)
     if behind:
         return (
             f"b{broker} is {behind:,} records behind the leader. It joins the ISR when it reaches "
             "the high watermark; a follower leaves it after replica.lag.time.max.ms without "
-            "catching up.",
-            [],
+            "catching up."
         )
     return (
         f"b{broker} has caught up; the leader is about to propose it for the ISR, or the "
-        "controller has not confirmed it yet.",
-        [],
+        "controller has not confirmed it yet."
     )
 
 
@@ -134,12 +154,12 @@ def why_lost(
         if end is not None and offset < end:
             reason += f" The record is below the end of the leader's log, {end}."
         return Answer(question, reason)
-    told = [
+    causes = [
         {"t": cause.t, "text": cause.sentence}
         for account in explanation.accounts
         for cause in account.causes
     ]
-    return Answer(question, explanation.sentence, told[:MOST_EVENTS], [], explanation.to_text())
+    return Answer(question, explanation.sentence, causes[:MOST_EVENTS], [], explanation.to_text())
 
 
 # Small tools.
@@ -170,7 +190,7 @@ def _isr(partition: PartitionFacts) -> str:
     return spoken_list([f"b{one}" for one in partition.isr]) or "nobody"
 
 
-def _told(events: Sequence[TraceEvent], broker: int | None = None) -> list[dict[str, Any]]:
+def _last_events(events: Sequence[TraceEvent], broker: int | None = None) -> list[dict[str, Any]]:
     """The last events about leadership, oldest first; of a broker, those that touch it."""
     names = names_of(events)
     chosen = [one for one in events if one.kind in _OF_LEADERSHIP and _touches(one, broker)]

@@ -62,7 +62,7 @@ class KafkaReader:
             return Observation(cluster_id=self._last.cluster_id, problem=error.message)
         seen = self._begun(answer)
         self._describe_partitions(seen, address)
-        is_slow_turn = self._turn % SLOW_EVERY == 0
+        is_slow_turn = self._turn % SLOW_EVERY == 0 or len(self._topic_ids) > len(self._last.topics)
         self._turn += 1
         if is_slow_turn:
             self._read_slowly(seen, address)
@@ -184,7 +184,9 @@ class KafkaReader:
                 topics.setdefault(one.topic, []).append(asked)
             request = ListOffsetsRequest(
                 replica_id=-1,
-                topics=[ListOffsetsTopic(name=name, partitions=asked) for name, asked in topics.items()],
+                topics=[
+                    ListOffsetsTopic(name=name, partitions=asked) for name, asked in topics.items()
+                ],
             )
             answer = client.ask_any(request, ListOffsetsResponse)
             for topic in answer.topics:
@@ -194,7 +196,7 @@ class KafkaReader:
                         _note_offset(partition, broker, timestamp, found.offset)
 
     def _log_ends(self, client: Client, seen: Observation, broker: int) -> bool:
-        """Whether this is a Holdfast broker: only Holdfast answers this question of ours."""
+        """Whether this is a Holdfast broker: only Holdfast answers this request."""
         ids = {topic_id: name for name, topic_id in self._topic_ids.items()}
         asked = [
             GetReplicaLogInfoTopicPartitions(
@@ -207,7 +209,9 @@ class KafkaReader:
             )
             for topic_id, name in ids.items()
         ]
-        request = GetReplicaLogInfoRequest(topic_partitions=[one for one in asked if one.partitions])
+        request = GetReplicaLogInfoRequest(
+            topic_partitions=[one for one in asked if one.partitions]
+        )
         try:
             answer = client.ask_any(request, GetReplicaLogInfoResponse)
         except UnreachableError:
