@@ -6,10 +6,8 @@ differences are what the fault did.
 
 from __future__ import annotations
 
-import copy
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -41,8 +39,12 @@ class Action:
     expected: Forecast
     state: str = "running"
     error: str = ""
+    is_over: bool = False
+    """Whether a later action has begun: what happens now may be its consequence."""
     elected: dict[str, float] = field(default_factory=dict)
     """For partitions that lost their leader: the seconds until they had one again."""
+    leaders: dict[str, int] = field(default_factory=dict)
+    """The leader of each partition at the end of what was observed."""
     lines: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,11 +77,14 @@ class Actions:
     def do(self, seen: Observation, call: object, fields: object) -> dict[str, Any]:
         """Carry out one fault. ClusterError if it is refused."""
         fault, checked = request_of(call, fields)
-        before = copy.deepcopy(seen)
+        expected = forecast(seen, fault.call, checked)
         with self._lock:
-            expected = forecast(before, fault.call, checked)
-            action = Action(self._next, fault.call, checked, time.time(), before, expected)
+            action = Action(self._next, fault.call, checked, time.time(), seen, expected)
             self._next += 1
+            for place, earlier in enumerate(self._done):
+                earlier.is_over = True
+                if place:
+                    earlier.before = Observation()  # the first one's begins a scenario file
             self._done = [*self._done[-MOST_ACTIONS + 1 :], action]
         self._publish(action)
         try:
@@ -96,8 +101,9 @@ class Actions:
         """Compare with the state before each recent action."""
         for action in self.all():
             passed = time.time() - action.at
-            if passed < WATCH_S and action.state != "failed":
+            if passed < WATCH_S and not action.is_over and action.state != "failed":
                 _note_elections(action, seen, passed)
+                action.leaders = {name: one.leader for name, one in seen.partitions.items()}
                 lines = consequences(action, seen)
                 if lines != action.lines:
                     action.lines = lines
@@ -191,8 +197,3 @@ def _count(number: int, noun: str) -> str:
 def _named(names: list[str]) -> str:
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def wanted(fields: Mapping[str, Any]) -> list[int]:
-    """The brokers that a request names."""
-    return [one for one in fields.get("brokers", ()) if isinstance(one, int)]

@@ -37,7 +37,7 @@ from holdfast.web.stepper_page import html_page
 from holdfast.web.theme import DARK, LIGHT, style_sheet, variables
 
 MOST_STREAMS: Final = 32
-MOST_FRAMES: Final = 600
+MOST_FRAMES: Final = 400
 LONGEST_BODY: Final = 65_536
 _KINDS: Final = {"css": "text/css", "js": "text/javascript"}
 _OF_PAGES: Final = {
@@ -156,7 +156,7 @@ class _Pages:
         opening = {event.id for event in trace[:before]}
         frames = fold(trace, partition.name)
         recent = [one for one in frames if one.event not in opening]
-        return html_page((recent or frames[-1:])[-MOST_FRAMES:], partition.name)
+        return html_page((recent or frames[-1:])[-MOST_FRAMES:], partition.name, at_end=True)
 
     async def why(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(ask, self._parts.watcher, request.query_params))

@@ -78,7 +78,9 @@ def _view(
         "down": _DOWN.get(state, "died"),
     }
     copy = partition.copies.get(broker)
-    if copy is None or copy.log_end is None:
+    if traced is not None and not traced.alive and not condition["alive"]:
+        base = traced  # it knows what the fault left of the log
+    elif copy is None or copy.log_end is None:
         base = traced or ReplicaView(id=broker, name=f"b{broker}")
     elif traced is not None and traced.log_end_offset >= copy.log_end:
         base = replace(traced, log_start=max(traced.log_start, copy.log_start or 0))

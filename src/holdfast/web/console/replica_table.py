@@ -5,9 +5,10 @@ What the cluster does not report is None, with the reason: the page shows it gre
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from holdfast.lab.render.views import Snapshot
+from holdfast.lab.render.views import ReplicaView, Snapshot
 from holdfast.web.console.reading.observation import Observation, PartitionFacts
 
 NOT_IN_KAFKA = {
@@ -25,15 +26,24 @@ def replica_table(
     partition: PartitionFacts, seen: Observation, snapshot: Snapshot
 ) -> list[dict[str, Any]]:
     """One row per replica."""
-    lagging = {view.id: view.log_end_offset for view in snapshot.replicas}
-    most = lagging.get(partition.leader, max(lagging.values(), default=0))
-    return [_row(partition, seen, broker, lagging.get(broker, 0), most) for broker in lagging]
+    ends = {view.id: view.log_end_offset for view in snapshot.replicas}
+    most = ends.get(partition.leader, max(ends.values(), default=0))
+    return [_row(partition, seen, view, most) for view in snapshot.replicas]
 
 
 def _row(
-    partition: PartitionFacts, seen: Observation, broker: int, end: int, most: int
+    partition: PartitionFacts, seen: Observation, view: ReplicaView, most: int
 ) -> dict[str, Any]:
+    broker = view.id
     copy = partition.copies.get(broker)
+    if copy is not None and not view.alive:
+        # What a fault left of the log, which a broker that is down cannot report.
+        copy = replace(
+            copy,
+            log_end=view.log_end_offset,
+            high_watermark=view.high_watermark,
+            flushed=view.flushed_end,
+        )
     facts = seen.brokers.get(broker)
     state = facts.state if facts else "silent"
     role = "leader" if broker == partition.leader else "follower"
@@ -51,6 +61,6 @@ def _row(
         "flushed": None if copy is None else copy.flushed,
         "epoch": None if copy is None else copy.leader_epoch,
         "bytes": None if copy is None else copy.bytes,
-        "lag": max(0, most - end),
+        "lag": max(0, most - view.log_end_offset),
         "copy_problem": copy.copy_problem if copy else "",
     }

@@ -113,7 +113,7 @@ function brokerCard(row, answer) {
       h("div", {}, h("dt", {}, "leads"), h("dd", {}, count(row.leads))),
       h("div", {}, h("dt", {}, "replicas"), h("dd", {}, count(row.replicas))),
       h("div", {class: row.out ? "warned" : ""},
-        h("dt", {}, "not in ISR"), h("dd", {}, count(row.out))),
+        h("dt", {}, "out of ISR"), h("dd", {}, count(row.out))),
       h("div", {}, h("dt", {}, "on disk"), h("dd", {}, bytes(row.bytes)))),
     row.faults.length ? h("p", {class: "warned"}, `⚠ ${row.faults.join(", ")}`) : null,
     h("p", {class: "actions"},

@@ -72,9 +72,10 @@ class _Script:
         commands = [one for one in self._commands(action.call, action.fields) if one]
         if not commands:
             words += " (the lab has no counterpart, or it does not concern this partition)"
-        self._step(f"{words}. {f'On the cluster: {happened}.' if happened else ''}", commands)
+        words = f"{words}. {f'On the cluster: {happened}.' if happened else ''}"
+        self._step(words, commands, action.leaders.get(self._partition.name, -1))
 
-    def _step(self, words: str, commands: Sequence[str]) -> None:
+    def _step(self, words: str, commands: Sequence[str], leader: int = -1) -> None:
         lines = [f"# {line}" for line in textwrap.wrap(words.strip(), _COLUMNS)]
         if not commands:
             self._words += [*lines]
