@@ -62,7 +62,7 @@ class _Script:
             options.append(f"min_insync_replicas={topic.min_insync}")
             if topic.unclean:
                 options.append("unclean_leader_election_enable=true")
-        lines = ["trace off", f"cluster {' '.join(options)}", "producer app acks=all retries=5"]
+        lines = ["trace off", f"cluster {' '.join(options)}", "producer app acks=all"]
         return "\n".join((*lines, "produce app", "  m0", "settle", "trace on"))
 
     def add(self, action: Action) -> None:
@@ -80,15 +80,12 @@ class _Script:
         if not commands:
             self._words += [*lines]
             return
-        record = [
-            "trace off",
-            "produce app",
-            f"  m{self._records}",
-            f"run {2 * _SECONDS}",
-            "trace on",
-        ]
-        self._records += 1
-        after = ("settle", *record, "isr", "logs")
+        record: tuple[str, ...] = ()
+        if leader in self._partition.replicas:
+            record = (f"produce app to=b{leader}", f"  m{self._records}")
+            self._records += 1
+        quiet = ("trace off", *record, f"run {2 * _SECONDS}", "trace on")
+        after = ("settle", *quiet, "isr", "logs")
         self._steps.append("\n".join((*self._words, *lines, *commands, *after)))
         self._words = []
 
@@ -169,7 +166,7 @@ class _Script:
             f"# What was done to {self._partition.name} from the console.",
             "#",
             "# The partition begins as it was before the first action, with an empty log. After",
-            "# each action messages settle, and one record is produced with acks=all.",
+            "# each action messages settle, and one record is sent with acks=all.",
         ]
         ending = ["\n".join((*self._words, "logs", "isr")), "invariants", "verdict"]
         return "\n\n".join(("\n".join(head), *self._steps, *ending)) + "\n"
