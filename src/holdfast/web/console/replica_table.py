@@ -43,6 +43,7 @@ def _row(
             log_end=view.log_end_offset,
             high_watermark=view.high_watermark,
             flushed=view.flushed_end,
+            bytes=None,
         )
     facts = seen.brokers.get(broker)
     state = facts.state if facts else "silent"

@@ -24,7 +24,7 @@ export function partition(content, name) {
     h("p", {class: "back"}, h("a", {href: "#partitions"}, "‹ All partitions")),
     h("div", {class: "heading"}, h("h2", {}, name), badge), summary, said, bar, live, replay,
     section("Why?", questions, answer), section("Replicas", table));
-  timeline(bar, live, replay, name);
+  timeline(bar, live, said, replay, name);
   const offset = offsetForm(why);
   let asked = "";
 
@@ -145,7 +145,7 @@ async function ask(answer, query) {
 }
 
 // Stop and scrub back: the stepper, with the last minutes of this partition's trace.
-function timeline(bar, live, replay, name) {
+function timeline(bar, live, said, replay, name) {
   const traced = get("cluster")?.traced ?? false;
   const minutes = h("select", {"aria-label": "How far back"}, [["0.25", "15 seconds"],
     ["1", "minute"], ["2", "2 minutes"], ["5", "5 minutes"]].map(([value, words]) =>
@@ -155,7 +155,7 @@ function timeline(bar, live, replay, name) {
   const scenario = h("a", {class: "button", id: "save",
     href: `/scenario?partition=${encodeURIComponent(name)}`}, "Save as a scenario");
   const toggle = stopped => {
-    live.hidden = stopped;
+    live.hidden = said.hidden = stopped;
     button.setAttribute("aria-pressed", String(stopped));
     button.textContent = stopped ? "▶ Live again" : "❚❚ Stop and step back";
     fill(replay, stopped ? h("iframe", {title: `Replay of ${name}`, sandbox: "allow-scripts",
