@@ -5,7 +5,6 @@ What the cluster does not report is None, with the reason: the page shows it gre
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from holdfast.lab.render.views import ReplicaView, Snapshot
@@ -25,7 +24,7 @@ NOT_IN_KAFKA = {
 def replica_table(
     partition: PartitionFacts, seen: Observation, snapshot: Snapshot
 ) -> list[dict[str, Any]]:
-    """One row per replica."""
+    """One row per replica, with the numbers of the picture where they are known at all."""
     ends = {view.id: view.log_end_offset for view in snapshot.replicas}
     most = ends.get(partition.leader, max(ends.values(), default=0))
     return [_row(partition, seen, view, most) for view in snapshot.replicas]
@@ -36,15 +35,6 @@ def _row(
 ) -> dict[str, Any]:
     broker = view.id
     copy = partition.copies.get(broker)
-    if copy is not None and not view.alive:
-        # What a fault left of the log, which a broker that is down cannot report.
-        copy = replace(
-            copy,
-            log_end=view.log_end_offset,
-            high_watermark=view.high_watermark,
-            flushed=view.flushed_end,
-            bytes=None,
-        )
     facts = seen.brokers.get(broker)
     state = facts.state if facts else "silent"
     role = "leader" if broker == partition.leader else "follower"
@@ -56,12 +46,12 @@ def _row(
         "role": role,
         "in_isr": broker in partition.isr,
         "eligible": broker in (partition.eligible or ()),
-        "leo": None if copy is None else copy.log_end,
+        "leo": view.log_end_offset if copy and copy.log_end is not None else None,
         "at_least": bool(copy and copy.at_least),
-        "hw": None if copy is None else copy.high_watermark,
-        "flushed": None if copy is None else copy.flushed,
+        "hw": view.high_watermark if copy and copy.high_watermark is not None else None,
+        "flushed": view.flushed_end if copy and copy.flushed is not None else None,
         "epoch": None if copy is None else copy.leader_epoch,
-        "bytes": None if copy is None else copy.bytes,
+        "bytes": copy.bytes if copy and view.alive else None,
         "lag": max(0, most - view.log_end_offset),
         "copy_problem": copy.copy_problem if copy else "",
     }

@@ -61,6 +61,7 @@ class Console:
                 ws="none",
                 lifespan="off",
                 log_config=None,
+                log_level="critical",
                 access_log=False,
                 server_header=False,
                 timeout_graceful_shutdown=GRACE_S,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,7 @@ from holdfast.cluster.client.client import Address
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.timeline import INTERNAL
 from holdfast.lab.render.narrate import sentence
+from holdfast.web.console.event_list import LISTED, EventList
 from holdfast.web.console.hub import Hub
 from holdfast.web.console.live_lanes import LiveWorld, drawn, observed
 from holdfast.web.console.reading import owned_reader
@@ -32,14 +32,6 @@ SHARE: Final = 2
 """An observation that takes long is followed by a pause of so many times its duration."""
 WATCH_S: Final = 10.0
 """How long a picture is kept without a reader."""
-MOST_LISTED: Final = 80
-_LISTED: Final = (
-    *("elected", "isr-committed", "truncated", "went-offline", "disk-failed", "controller"),
-    *("crashed", "power-lost", "stopped", "restarted", "paused", "resumed", "session-expired"),
-    *("cut", "healed", "disk-lost", "reassigned"),
-)
-"""The kinds of events that the page lists."""
-
 Listener = Callable[[Observation], None]
 
 
@@ -76,7 +68,7 @@ class Watcher:
         self._reader = KafkaReader(bootstrap)
         self._traffic = Traffic()
         self._watched: dict[str, Watched] = {}
-        self._events: deque[tuple[int, str, str]] = deque(maxlen=MOST_LISTED)
+        self._events = EventList()
         self._lock = threading.RLock()
         self._ended = threading.Event()
         self._threads = [threading.Thread(target=self._observe_on, name="console-observer")]
@@ -149,16 +141,12 @@ class Watcher:
         self._list(new)
 
     def _list(self, new: Sequence[Kept]) -> None:
-        listed = [
-            one for one in new if one.kind in _LISTED and not one.partition.startswith(INTERNAL)
-        ]
-        listed = listed[-MOST_LISTED:]
+        listed = [one for one in new if one.kind in LISTED]
         for kept in listed:
-            event = event_of(kept)
-            if event is not None:
-                self._events.append((kept.t, kept.partition, sentence(event, {})))
+            if not kept.partition.startswith(INTERNAL) and (event := event_of(kept)):
+                self._events.add(kept.t, kept.partition, sentence(event, {}))
         if listed:
-            self.hub.put({"events": list(self._events)})
+            self.hub.put({"events": self._events.newest()})
 
     # The lanes.
 

@@ -151,19 +151,13 @@ function topicTable() {
     h("td", {}, count(row.records)), h("td", {}, count(row.rate))))));
 }
 
-// Many partitions that get the same sentence share a line.
 function drawEvents(list) {
-  const lines = [];
-  for (const [t, partition, text] of [...(get("events") || [])].reverse()) {
-    const near = lines.find(line => line.text === text && line.t - t < 2000);
-    if (near && partition) near.partitions.push(partition);
-    else lines.push({t, text, partitions: partition ? [partition] : []});
-  }
+  const lines = get("events") || [];
+  const link = name => h("a", {href: `#partition/${encodeURIComponent(name)}`}, name);
   fill(list, lines.map(line => h("li", {}, h("time", {}, clock(line.t)),
-    line.partitions.length === 1
-      ? h("a", {href: `#partition/${encodeURIComponent(line.partitions[0])}`}, line.partitions[0])
-      : line.partitions.length ? h("b", {}, plural(line.partitions.length, "partition")) : null,
+    line.names.map(link),
+    line.count > line.names.length
+      ? h("b", {}, `and ${plural(line.count - line.names.length, "other partition")}`) : null,
     h("span", {}, line.text))));
   if (!lines.length) fill(list, h("li", {class: "soft"}, "Nothing yet."));
 }
-
