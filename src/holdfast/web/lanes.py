@@ -8,7 +8,7 @@ part ends.
 from __future__ import annotations
 
 from holdfast.lab.render.frames import Frame
-from holdfast.lab.render.views import Cell, ReplicaView, Snapshot
+from holdfast.lab.render.views import NOT_REPORTED, Cell, ReplicaView, Snapshot
 from holdfast.web.drawing import (
     box,
     card,
@@ -192,7 +192,7 @@ def _marks(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
 
 
 def _disk(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
-    if view.log_end_offset <= view.log_start:
+    if view.log_end_offset <= view.log_start or view.flushed_end == NOT_REPORTED:
         return ""
     y = top + layout.shape.cells + CELL_HEIGHT + 6
     start = layout.column(view.log_start - first)
@@ -251,5 +251,7 @@ def _knowledge(view: ReplicaView, snapshot: Snapshot, layout: Layout) -> list[st
     ]
     if layout.shape.is_wide and len(known) <= 2:
         return [f"knows {name} up to {end}" for name, end in known]
+    if not known:
+        return []
     words = "knows " + ", ".join(f"{name}={end}" for name, end in known)
     return wrapped(words, layout.shape.side - 20, 11) if layout.shape.is_wide else [words]

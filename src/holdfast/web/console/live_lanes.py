@@ -13,9 +13,15 @@ from typing import Any, Final
 from holdfast.lab.render.folding import World
 from holdfast.lab.render.frames import Frame
 from holdfast.lab.render.narrate import names_of, sentence
-from holdfast.lab.render.views import Cell, ReplicaView, Role, Snapshot, StoreView
+from holdfast.lab.render.views import NOT_REPORTED, Cell, ReplicaView, Role, Snapshot, StoreView
 from holdfast.model.trace import TraceEvent
-from holdfast.web.console.reading.observation import Observation, PartitionFacts, ReplicaFacts
+from holdfast.web.console.reading.observation import (
+    DOWN,
+    OFFLINE,
+    Observation,
+    PartitionFacts,
+    ReplicaFacts,
+)
 from holdfast.web.layout import NARROW, WIDE, layout_of
 from holdfast.web.svg import parts
 
@@ -69,13 +75,13 @@ def _view(
     partition: PartitionFacts, seen: Observation, broker: int, traced: ReplicaView | None
 ) -> ReplicaView:
     facts = seen.brokers.get(broker)
-    state = facts.state if facts else "silent"
+    state = facts.state if facts else OFFLINE
     condition: dict[str, Any] = {
         "in_isr": broker in partition.isr,
         "eligible": broker in (partition.eligible or ()),
-        "alive": state not in ("killed", "power-lost", "stopped", "died") and facts is not None,
+        "alive": state not in DOWN,
         "paused": state == "paused",
-        "down": _DOWN.get(state, "died"),
+        "down": _DOWN.get(state, state),
     }
     copy = partition.copies.get(broker)
     if traced is not None and not traced.alive and not condition["alive"]:
@@ -112,7 +118,7 @@ def _of_facts(
         log_start=copy.log_start or 0,
         log_end_offset=end,
         high_watermark=high,
-        flushed_end=end if copy.flushed is None else copy.flushed,
+        flushed_end=NOT_REPORTED if copy.flushed is None else copy.flushed,
         cells=_cells(view.cells, partition, copy, end),
     )
 
@@ -120,12 +126,12 @@ def _of_facts(
 def _cells(
     known: tuple[Cell, ...], partition: PartitionFacts, copy: ReplicaFacts, end: int
 ) -> tuple[Cell, ...]:
-    """The newest cells; of those the trace does not show, the last leader epoch is assumed."""
-    epoch = copy.last_epoch if copy.last_epoch is not None else partition.leader_epoch
+    """The newest cells, with the epochs of the trace, or else those that the leader named."""
     epochs = {cell.offset: cell.epoch for cell in known}
     first = max(copy.log_start or 0, end - MOST_CELLS)
     return tuple(
-        Cell(offset, epochs.get(offset, max(epoch, 0)), str(offset)) for offset in range(first, end)
+        Cell(offset, epochs.get(offset, partition.epoch_at(offset)), str(offset))
+        for offset in range(first, end)
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from holdfast.lab.render.views import ReplicaView, Snapshot
-from holdfast.web.console.reading.observation import Observation, PartitionFacts
+from holdfast.web.console.reading.observation import OFFLINE, Observation, PartitionFacts
 
 NOT_IN_KAFKA = {
     "hw": "Kafka's APIs report only the leader's high watermark.",
@@ -36,7 +36,7 @@ def _row(
     broker = view.id
     copy = partition.copies.get(broker)
     facts = seen.brokers.get(broker)
-    state = facts.state if facts else "silent"
+    state = facts.state if facts else OFFLINE
     role = "leader" if broker == partition.leader else "follower"
     if copy is not None and copy.role == "offline":
         role = "offline"

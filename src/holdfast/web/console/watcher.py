@@ -21,7 +21,7 @@ from holdfast.web.console.hub import Hub
 from holdfast.web.console.live_lanes import LiveWorld, drawn, observed
 from holdfast.web.console.reading import owned_reader
 from holdfast.web.console.reading.kafka_reader import KafkaReader
-from holdfast.web.console.reading.observation import Observation
+from holdfast.web.console.reading.observation import OFFLINE, BrokerFacts, Observation
 from holdfast.web.console.reading.trace_ring import Kept, TraceRing, event_of
 from holdfast.web.console.replica_table import replica_table
 from holdfast.web.console.rows import PREFIXES, Traffic, rows_of
@@ -48,6 +48,12 @@ class Watched:
 
 def remember_the_dead(seen: Observation, before: Observation) -> None:
     """A broker that does not answer keeps the numbers that it last reported."""
+    for broker in {one for partition in seen.partitions.values() for one in partition.replicas}:
+        if broker not in seen.brokers:
+            known_broker = before.brokers.get(broker)
+            address = known_broker.address if known_broker else ""
+            seen.brokers[broker] = BrokerFacts(broker, address, OFFLINE)
+    seen.brokers = dict(sorted(seen.brokers.items()))
     for name, partition in seen.partitions.items():
         known = before.partitions.get(name)
         for broker in partition.replicas if known else ():
@@ -83,7 +89,8 @@ class Watcher:
     def close(self) -> None:
         self._ended.set()
         for thread in self._threads:
-            thread.join()
+            if thread.is_alive():
+                thread.join()
         self._reader.close()
 
     # The observer.
@@ -102,6 +109,8 @@ class Watcher:
             seen = self._reader.read(avoid)
             if self.folder:
                 owned_reader.add_status(seen, self.folder)
+            if self.ring is None:
+                self._reader.add_epochs(seen, list(self._watched))
         except ClusterError as error:
             seen = Observation(problem=error.message)
         if seen.problem and not seen.brokers:
@@ -117,8 +126,14 @@ class Watcher:
         for listener in self.listeners:
             listener(seen)
         with self._lock:
+            self._forget_unwatched()
             for one in self._watched.values():
                 one.is_stale = True
+
+    def _forget_unwatched(self) -> None:
+        for name, one in list(self._watched.items()):
+            if time.monotonic() - one.asked > WATCH_S:
+                del self._watched[name]
 
     # The trace.
 
@@ -131,10 +146,8 @@ class Watcher:
         assert self.ring is not None
         with self._lock:
             new = self.ring.poll()
-            for name, one in list(self._watched.items()):
-                if time.monotonic() - one.asked > WATCH_S:
-                    del self._watched[name]
-                elif one.world is not None:
+            for name, one in self._watched.items():
+                if one.world is not None:
                     events = [event_of(kept) for kept in new if kept.partition in ("", name)]
                     one.world.take([event for event in events if event is not None])
                     one.is_stale = one.is_stale or bool(events)

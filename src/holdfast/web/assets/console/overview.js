@@ -1,6 +1,6 @@
 // The whole cluster on one page: partitions by health, traffic, brokers, topics, what happened.
 
-import {bytes, clock, count, fill, h, health, LOOKS, ORDER, plural, section, state}
+import {bytes, clock, count, fill, h, health, LOOKS, ORDER, plural, section, state, unknown}
   from "/assets/dom.js";
 import {all, facts, get, partitions, places, read} from "/assets/state.js";
 
@@ -32,6 +32,7 @@ function tiles() {
   rows.forEach(row => counted[row[places.health]]++);
   const worst = ORDER.find(name => counted[name]) || "healthy";
   const controller = get("cluster")?.controller ?? -1;
+  const holdfast = isHoldfast();
   return [
     h("div", {class: `tile ${rows.length ? LOOKS[worst][1] : ""}`}, h("h2", {}, "Partitions"),
       h("p", {class: "figure"}, rows.length ? headline(counted, worst, rows.length) : "none yet"),
@@ -41,12 +42,14 @@ function tiles() {
           `${LOOKS[name][0]} ${count(counted[name])} ${LOOKS[name][2]}`))))),
     traffic(),
     h("div", {class: "tile"}, h("h2", {}, "Controller"),
-      h("p", {class: "figure"}, controller < 0 ? "none" : `b${controller}`),
-      h("p", {class: "soft"}, get("cluster")?.kind === "Holdfast"
-        ? "decides about leaders and ISRs"
-        : "Metadata of Apache Kafka names a broker that forwards to it")),
+      h("p", {class: "figure"}, !holdfast ? unknown(NO_CONTROLLER)
+        : controller < 0 ? "none" : `b${controller}`),
+      h("p", {class: "soft"}, holdfast ? "decides about leaders and ISRs" : NO_CONTROLLER)),
   ];
 }
+
+const NO_CONTROLLER = "Kafka's Metadata names a random broker, not the controller.";
+const isHoldfast = () => get("cluster")?.kind === "Holdfast";
 
 function headline(counted, worst, total) {
   if (worst === "healthy") return `all ${count(total)} healthy`;
@@ -107,7 +110,7 @@ function brokerCard(row, answer) {
   const canBreak = facts.faults.length > 0;
   const up = row.state === "running";
   return h("li", {class: `card ${up ? "" : "down"}`, "data-broker": row.id},
-    h("h3", {}, `b${row.id}`, row.controller
+    h("h3", {}, `b${row.id}`, row.controller && isHoldfast()
       ? h("span", {class: "pill info"}, "★ controller") : null, state(row.state)),
     h("dl", {},
       h("div", {}, h("dt", {}, "leads"), h("dd", {}, count(row.leads))),

@@ -23,7 +23,7 @@ export function partition(content, name) {
   content.append(
     h("p", {class: "back"}, h("a", {href: "#partitions"}, "‹ All partitions")),
     h("div", {class: "heading"}, h("h2", {}, name), badge), summary, said, bar, live, replay,
-    section("Why?", questions, answer), section("Replicas", table));
+    section("Why?", questions, answer), section("Replicas", table, greyed()));
   timeline(bar, live, said, replay, name);
   const offset = offsetForm(why);
   let asked = "";
@@ -53,6 +53,13 @@ export function partition(content, name) {
   narrow.addEventListener("change", redraw);
   update.end = () => narrow.removeEventListener("change", redraw);
   return update;
+}
+
+// Against other clusters: what their APIs do not tell.
+function greyed() {
+  if (get("cluster")?.owned !== false) return null;
+  return h("details", {class: "soft"}, h("summary", {}, "What is greyed, and why"),
+    h("ul", {}, Object.values(facts.reasons).map(reason => h("li", {}, reason))));
 }
 
 function draw(picture, row) {

@@ -15,10 +15,9 @@ from holdfast.lab import explain
 from holdfast.lab.render.narrate import names_of, sentence
 from holdfast.lab.render.wording import spoken_list
 from holdfast.model.trace import TraceEvent
-from holdfast.web.console.reading.observation import Observation, PartitionFacts
+from holdfast.web.console.reading.observation import DOWN, Observation, PartitionFacts
 
 MOST_EVENTS: Final = 8
-_DOWN: Final = ("killed", "power-lost", "stopped", "died")
 _OF_LEADERSHIP: Final = (
     *("elected", "isr-committed", "crashed", "power-lost", "stopped", "restarted", "paused"),
     *("session-expired", "went-offline", "disk-failed", "cut", "healed", "truncated"),
@@ -100,7 +99,7 @@ Reason = tuple[str, list[str]] | None
 
 def _of_the_process(seen: Observation, broker: int) -> Reason:
     facts = seen.brokers.get(broker)
-    if facts is None or facts.state in _DOWN:
+    if facts is None or facts.state in DOWN:
         return f"{_state(seen, broker)}: it does not fetch.", [f"restart b{broker}"]
     if facts.state == "paused":
         return f"b{broker} is paused: its process does not run.", [f"resume b{broker}"]

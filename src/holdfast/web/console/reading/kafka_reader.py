@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from holdfast.cluster.client.client import Address, Client, UnreachableError
+from holdfast.cluster.client.client import Address, Client, UnreachableError, addresses
 from holdfast.cluster.client.records import EARLIEST, LATEST
 from holdfast.cluster.errors import ClusterError
 from holdfast.protocol.messages.cluster import DescribeLogDirsRequest, DescribeLogDirsResponse
@@ -33,6 +33,7 @@ from holdfast.protocol.messages.offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
+from holdfast.web.console.reading.epochs import newest_epochs
 from holdfast.web.console.reading.group_reader import read_groups
 from holdfast.web.console.reading.observation import BrokerFacts, Observation, PartitionFacts
 from holdfast.web.console.reading.topic_settings import read_settings
@@ -71,6 +72,16 @@ class KafkaReader:
         self._ask_each(seen, answer, skipped, is_slow_turn=is_slow_turn)
         self._last = seen
         return seen
+
+    def add_epochs(self, seen: Observation, partitions: Sequence[str]) -> None:
+        """Ask the leaders of these partitions where their newest leader epochs begin."""
+        for name in partitions:
+            partition = seen.partitions.get(name)
+            leader = seen.brokers.get(partition.leader) if partition else None
+            if partition is not None and leader is not None and leader.is_up:
+                [address] = addresses(leader.address)
+                with contextlib.suppress(ClusterError):
+                    partition.epochs = newest_epochs(self._client(address), partition)
 
     def close(self) -> None:
         """Close all connections."""
@@ -169,6 +180,7 @@ class KafkaReader:
 
         with ThreadPoolExecutor(max(1, len(homes))) as pool:
             list(pool.map(ask, homes))
+        _conclude_log_ends(seen)
         if is_slow_turn:
             live = {one: self._client(homes[one]) for one in homes if seen.brokers[one].is_up}
             seen.groups = read_groups(live, seen)
@@ -230,7 +242,6 @@ class KafkaReader:
         return True
 
     def _sizes(self, client: Client, seen: Observation, broker: int) -> None:
-        """Sizes; of Apache Kafka also each log end, from its lag."""
         answer = client.ask_any(DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse)
         total = 0
         for directory in answer.results:
@@ -242,10 +253,17 @@ class KafkaReader:
                         continue
                     copy = partition.copy(broker)
                     copy.bytes = one.partition_size
-                    if copy.log_end is None and partition.end is not None:
-                        copy.log_end = partition.end - max(0, one.offset_lag)
-                        copy.at_least = one.offset_lag <= 0
+                    copy.lag = max(0, one.offset_lag)
         seen.brokers[broker].bytes = total
+
+
+def _conclude_log_ends(seen: Observation) -> None:
+    """Apache Kafka reports each replica's lag: its log end follows from the high watermark."""
+    for partition in seen.partitions.values():
+        for copy in partition.copies.values():
+            if copy.log_end is None and copy.lag is not None and partition.end is not None:
+                copy.log_end = partition.end - copy.lag
+                copy.at_least = copy.lag == 0
 
 
 def _note_offset(partition: PartitionFacts, broker: int, timestamp: int, offset: int) -> None:

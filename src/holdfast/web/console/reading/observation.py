@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Health = Literal["healthy", "under-replicated", "below-min", "offline"]
+OFFLINE = "offline"
 UP = ("running",)
+DOWN = ("killed", "power-lost", "stopped", "died", OFFLINE)
+"""The states of a broker; offline: not registered, for a reason that is not known."""
 
 
 @dataclass(slots=True)
@@ -25,6 +28,8 @@ class ReplicaFacts:
     """The leader epoch of the last record."""
     role: str = ""
     bytes: int | None = None
+    lag: int | None = None
+    """The distance to the high watermark, by DescribeLogDirs."""
     copy_problem: str = ""
 
 
@@ -44,6 +49,8 @@ class PartitionFacts:
     start: int | None = None
     end: int | None = None
     """The leader's high watermark: the end of what consumers read."""
+    epochs: tuple[tuple[int, int], ...] = ()
+    """The first offset of each leader epoch, newest first, as far as the leader was asked."""
     copies: dict[int, ReplicaFacts] = field(default_factory=dict)
 
     @property
@@ -53,6 +60,10 @@ class PartitionFacts:
     def copy(self, broker: int) -> ReplicaFacts:
         """The facts of one replica, created if new."""
         return self.copies.setdefault(broker, ReplicaFacts(broker))
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch of a record; the newest one if the leader was not asked."""
+        return next((one for one, start in self.epochs if start <= offset), self.leader_epoch)
 
     def health(self, settings: TopicFacts | None) -> Health:
         if self.leader < 0:
