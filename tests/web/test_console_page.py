@@ -93,6 +93,26 @@ def test_a_leader_is_killed_by_the_pages_button(served: Served, page: Page, tmp_
     expect(page.locator(".heading")).to_contain_text("healthy")
 
 
+def test_a_partition_without_a_leader_is_explained(served: Served, page: Page) -> None:
+    """The whole cluster is killed by the page, and started again."""
+    expect(page.locator(".card[data-broker]")).to_have_count(3)
+    before = served.cluster.isr("flights", 1)
+    for broker in (1, 2, 3):
+        open_view(page, f"#faults?call=kill&brokers={broker}")
+        page.get_by_role("button", name=f"Kill b{broker}").click()
+        expect(page.locator("[data-action]").first).to_contain_text(f"b{broker}: running → killed")
+    open_view(page, "#partition/flights-1")
+    expect(page.locator(".heading")).to_contain_text("offline")
+    page.get_by_role("button", name="Why is it offline?").click()
+    answer = page.locator(".answers")
+    expect(answer).to_contain_text("No replica that surely has every committed record is alive")
+    expect(answer).to_contain_text("b3 was killed")
+    expect(answer).to_contain_text("restart b3")
+    served.cluster.restart(1, 2, 3)
+    expect(page.locator(".heading")).to_contain_text("healthy")
+    assert sorted(served.cluster.isr("flights", 1)) == sorted(before)
+
+
 def replays_and_explains(page: Page) -> None:
     """The stepper has the election; the lab has an account of a record."""
     page.locator("#stop").click()

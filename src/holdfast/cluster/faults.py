@@ -208,9 +208,9 @@ class Breaking(Lifecycle):
         """Everything fails with EIO, there."""
         self.ask(broker, "disk", do="io-error", partition=partition, directory=directory)
 
-    def slow_flush(self, broker: int, partition: str = "") -> None:
+    def slow_flush(self, broker: int, partition: str = "", directory: str = "") -> None:
         """Every flush (fsync) takes half a minute longer, until `heal`."""
-        self.ask(broker, "disk", do="slow-flush", partition=partition)
+        self.ask(broker, "disk", do="slow-flush", partition=partition, directory=directory)
 
     def cut_store(self, broker: int) -> None:
         """Disconnect the broker from the coordination store, until `heal`."""

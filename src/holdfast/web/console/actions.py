@@ -134,7 +134,7 @@ def consequences(action: Action, seen: Observation) -> list[str]:
     offline = [now for was, now in pairs if now.leader < 0 and was.leader >= 0]
     if moved:
         slowest = max((action.elected.get(now.name, 0.0) for _, now in moved), default=0.0)
-        named = [(now.name, f"b{was.leader} → b{now.leader}") for was, now in moved]
+        named = [(now.name, f"{_leader(was)} → {_leader(now)}") for was, now in moved]
         lines.append(
             f"{_count(len(moved), 'partition')} got another leader within {slowest:.1f} s: "
             + _named([f"{name} {how}" for name, how in named])
@@ -188,6 +188,10 @@ def _shorter_logs(pairs: list[tuple[PartitionFacts, PartitionFacts]]) -> list[st
         for was, now in pairs
         if was.end is not None and now.end is not None and now.end < was.end
     ]
+
+
+def _leader(one: PartitionFacts) -> str:
+    return "nobody" if one.leader < 0 else f"b{one.leader}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +45,18 @@ class Watched:
         self.picture: dict[str, Any] | None = None
         self.version = 0
         self.is_stale = True
+
+
+def keep_what_was_known(seen: Observation, before: Observation) -> None:
+    """No broker answers: the last state is shown, and nobody leads."""
+    seen.is_holdfast, seen.is_owned = before.is_holdfast, before.is_owned
+    seen.topics, seen.groups = before.topics, before.groups
+    for broker, facts in before.brokers.items():
+        seen.brokers.setdefault(broker, replace(facts, state=OFFLINE, is_controller=False))
+    for name, partition in before.partitions.items():
+        leads = partition.leader in seen.brokers and seen.brokers[partition.leader].is_up
+        leader = partition.leader if leads else -1
+        seen.partitions.setdefault(name, replace(partition, leader=leader))
 
 
 def remember_the_dead(seen: Observation, before: Observation) -> None:
@@ -113,12 +126,9 @@ class Watcher:
                 self._reader.add_epochs(seen, list(self._watched))
         except ClusterError as error:
             seen = Observation(problem=error.message)
-        if seen.problem and not seen.brokers:
-            # Keep what was known: an empty page would say less.
-            self.seen.problem = seen.problem
-            seen = self.seen
-        else:
-            remember_the_dead(seen, self.seen)
+        if seen.problem:
+            keep_what_was_known(seen, self.seen)
+        remember_the_dead(seen, self.seen)
         self._traffic.count(seen, time.monotonic())
         self.seen = seen
         more = {"traced": self.ring is not None, "now": round(time.time() * 1000)}

@@ -7,7 +7,7 @@ records of the old leader that the new one lacks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -55,8 +55,9 @@ _WORDS: Final = {
     "its records are intact.",
     "heal": "Links, store and disks work again; followers catch up. A log that failed stays "
     "offline until its broker is restarted.",
-    "disk-full": "The log directory fails with the next write, and its partitions with it.",
-    "io-error": "The log directory fails with the next read or write, and its partitions with it.",
+    "disk-full": "The logs fail with the next write. A broker without a log directory stops.",
+    "io-error": "The logs fail with the next read or write. A broker without a log directory "
+    "stops.",
 }
 
 
@@ -80,7 +81,7 @@ class Forecast:
     """The answer to one question."""
 
     lines: tuple[str, ...]
-    """In words, the most important first."""
+    """In words: the leaders, the records, then what this fault does at all."""
     fates: tuple[Fate, ...] = ()
     risk: str = "none"
     """none, availability or loss."""
@@ -103,9 +104,8 @@ def forecast(seen: Observation, call: str, fields: Mapping[str, Any]) -> Forecas
         after = _after_losses(seen, brokers, clean=call in ("stop", "restart"))
         return _in_words(seen, words, after, brokers if loses else ())
     if call == "restart":
-        return _in_words(
-            seen, "It starts, and catches up as a follower.", _after_start(seen, brokers)
-        )
+        words = "It starts, and joins the ISRs when it has caught up."
+        return _in_words(seen, words, _after_start(seen, brokers))
     return Forecast((words,) if words else ())
 
 
@@ -227,42 +227,55 @@ def _in_words(
 ) -> Forecast:
     fates = [_fate(seen, one, core, tuple(without_power)) for one in seen.partitions.values()]
     # Internal topics last: the user's own matter more.
-    changed = tuple(
-        sorted((one for one in fates if one is not None), key=lambda it: it.name.startswith("__"))
+    changed = sorted(
+        (one for one in fates if one is not None), key=lambda it: it.name.startswith("__")
     )
+    lines = (*_of_leaders(changed), *_of_records(changed), words)
+    risk = "none"
+    if any(one.below_min or one.leader < 0 <= one.was for one in changed):
+        risk = "availability"
+    if any(one.lost for one in changed):
+        risk = "loss"
+    return Forecast(lines, tuple(changed), risk)
+
+
+def _of_leaders(changed: Sequence[Fate]) -> Iterator[str]:
     offline = [one for one in changed if one.leader < 0 <= one.was]
+    waiting = [one for one in changed if one.leader < 0 and one.was < 0]
     moved = [one for one in changed if one.leader >= 0 and one.leader != one.was]
-    lost = [one for one in changed if one.lost]
-    lines = []
-    if lost:
-        total = sum(one.lost for one in lost)
-        lines.append(f"Can be lost: {total:,} committed records of {_names(lost)}.")
     if offline:
-        lines.append(f"Without a leader: {_names(offline)}. Nothing can be read or written there.")
+        yield f"Without a leader: {_names(offline)}. Nothing can be read or written there."
     if moved:
         named = ", ".join(f"{one.name} → b{one.leader}" for one in moved[:MOST_NAMED])
         more = f" and {len(moved) - MOST_NAMED:,} more" if len(moved) > MOST_NAMED else ""
-        lines.append(f"Another leader: {named}{more}.")
+        yield f"Another leader: {named}{more}."
     unclean = [one for one in moved if one.rule == "unclean"]
     if unclean:
-        lines.append(f"By an unclean election: {_names(unclean)}.")
-    tail = [one for one in changed if one.uncommitted]
-    if tail:
-        total = sum(one.uncommitted for one in tail)
-        lines.append(
-            f"{total:,} uncommitted records are only on it: lost if sent with acks=1 or 0."
+        yield f"By an unclean election: {_names(unclean)}."
+    if waiting:
+        yield (
+            f"Still without a leader: {_names(waiting)}. After an unclean restart a log may be "
+            "incomplete, so the controller waits for the other candidates."
         )
+    if not changed:
+        yield "No partition changes its leader."
+
+
+def _of_records(changed: Sequence[Fate]) -> Iterator[str]:
+    lost = sum(one.lost for one in changed)
+    if lost:
+        names = _names([one for one in changed if one.lost])
+        yield f"Can be lost: {lost:,} committed records of {names}."
+    uncommitted = sum(one.uncommitted for one in changed)
+    if uncommitted:
+        yield f"{uncommitted:,} uncommitted records are only on it: lost if sent with acks=1 or 0."
     below = [one for one in changed if one.below_min and one.leader >= 0]
     if below:
-        lines.append(f"Below min.insync.replicas, so acks=all is refused: {_names(below)}.")
-    if offline and not lost:
-        lines.append("Nothing committed is lost: it is readable again when the broker is back.")
-    elif changed and not lost:
-        lines.append("No committed record is lost: another in-sync replica has each of them.")
-    if not changed:
-        lines.append("No partition changes its leader or its ISR.")
-    risk = "loss" if lost else "availability" if offline or below else "none"
-    return Forecast((*lines, *([words] if words else ())), changed, risk)
+        yield f"Below min.insync.replicas, so acks=all is refused: {_names(below)}."
+    if not lost and any(one.leader < 0 <= one.was for one in changed):
+        yield "Nothing committed is lost: it is readable again when the broker is back."
+    elif not lost and any(one.leader >= 0 for one in changed):
+        yield "No committed record is lost: another in-sync replica has each of them."
 
 
 def _fate(
@@ -282,7 +295,8 @@ def _fate(
         flushed = one.copies[one.leader].flushed if one.leader in one.copies else None
         lost = max(0, end - flushed) if flushed is not None else 0
     old_end = _end(one, one.leader, end)
-    uncommitted = max(0, old_end - end) if after.leader != one.leader else 0
+    held = max(end, _end(one, after.leader, end)) if after.leader >= 0 else old_end
+    uncommitted = max(0, old_end - held) if after.leader != one.leader else 0
     return Fate(
         one.name,
         one.leader,
@@ -300,7 +314,7 @@ def _end(one: PartitionFacts, broker: int, unknown: int) -> int:
     return unknown if copy is None or copy.log_end is None else copy.log_end
 
 
-def _names(fates: list[Fate]) -> str:
+def _names(fates: Sequence[Fate]) -> str:
     more = len(fates) - MOST_NAMED
     named = ", ".join(one.name for one in fates[:MOST_NAMED])
     return named + (f" and {more:,} more" if more > 0 else "")

@@ -118,9 +118,14 @@ def _of_the_log(partition: PartitionFacts, broker: int) -> Reason:
 
 def _of_the_links(seen: Observation, partition: PartitionFacts, broker: int) -> Reason:
     facts = seen.brokers[broker]
+    if any(one.startswith("store") for one in facts.faults):
+        words = f"b{broker} has no connection to the coordination store, so it is not registered."
+        return words, ["end the faults; it then reconnects after some seconds"]
     links = [one for one in facts.faults if not one.startswith("disk")]
     if links:
         return f"b{broker} has faults on its links: {', '.join(links)}.", ["end the faults"]
+    if partition.leader < 0:
+        return "The partition has no leader: nobody can propose it for the ISR.", []
     leader = seen.brokers.get(partition.leader)
     if leader is None or not leader.is_up or leader.faults:
         return f"The leader, b{partition.leader}, cannot be reached from b{broker}.", []
@@ -179,7 +184,12 @@ def _state(seen: Observation, broker: int) -> str:
     facts = seen.brokers.get(broker)
     if facts is None:
         return f"b{broker} is not registered"
-    words = {"killed": "was killed", "power-lost": "lost power", "stopped": "was stopped"}
+    words = {
+        "killed": "was killed",
+        "power-lost": "lost power",
+        "stopped": "was stopped",
+        "died": "died by itself",
+    }
     if facts.state == "running":
         return f"b{broker} runs, but its log may be incomplete"
     return f"b{broker} {words.get(facts.state, f'is {facts.state}')}"
