@@ -29,6 +29,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     reports = tmp_path_factory.mktemp("reports")
     text = "<title>Audit: Nothing acknowledged is lost</title><p>A report.</p>"
     (reports / "monday.html").write_text(text, encoding="utf-8")
+    lost = "<title>Audit: 5,200 acknowledged records are lost</title>"
+    (reports / "tuesday.html").write_text(lost, encoding="utf-8")
     (reports.parent / "secret.html").write_text("<title>secret</title>", encoding="utf-8")
     with Cluster(brokers=3, config=TEST_CONFIG, trace=True) as cluster:
         owner = serve_owner(cluster)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from holdfast.cluster.errors import ClusterError
 from holdfast.cluster.testserver.server import ask_owner
+from holdfast.cluster.timeline import INTERNAL
 from holdfast.web.console.answers.forecast import Forecast, forecast
 from holdfast.web.console.faults import in_words, request_of
 from holdfast.web.console.hub import Hub
@@ -129,6 +130,7 @@ def consequences(action: Action, seen: Observation) -> list[str]:
         for name, before in action.before.partitions.items()
         if name in seen.partitions
     ]
+    pairs.sort(key=lambda pair: pair[0].topic.startswith(INTERNAL))
     lines = _brokers(action.before, seen)
     moved = [(was, now) for was, now in pairs if now.leader >= 0 and now.leader != was.leader]
     offline = [now for was, now in pairs if now.leader < 0 and was.leader >= 0]

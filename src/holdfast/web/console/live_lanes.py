@@ -135,21 +135,9 @@ def _cells(
     )
 
 
-def drawn(snapshot: Snapshot, said: str) -> dict[str, Any]:
+def drawn(snapshot: Snapshot) -> dict[str, Any]:
     """The picture in both shapes; the page shows the one that fits."""
-    frame = Frame(
-        event=0,
-        time_ms=0,
-        kind="live",
-        broker=None,
-        why=None,
-        line=None,
-        sentence=said,
-        narration="",
-        step=0,
-        step_text="",
-        snapshot=snapshot,
-    )
+    frame = live_frame(snapshot)
     pictures: dict[str, Any] = {}
     for name, shape in (("wide", WIDE), ("narrow", NARROW)):
         layout = layout_of([frame], shape)
@@ -159,3 +147,20 @@ def drawn(snapshot: Snapshot, said: str) -> dict[str, Any]:
             "parts": parts(frame, layout),
         }
     return pictures
+
+
+def live_frame(snapshot: Snapshot) -> Frame:
+    """The stepper draws frames; this one is of no event."""
+    return Frame(
+        event=0,
+        time_ms=0,
+        kind="live",
+        broker=None,
+        why=None,
+        line=None,
+        sentence="",
+        narration="",
+        step=0,
+        step_text="",
+        snapshot=snapshot,
+    )

@@ -10,12 +10,8 @@ from typing import Any, Final
 MOST_REPORTS: Final = 200
 _HEAD_BYTES: Final = 4096
 _TITLE: Final = re.compile(r"<title>(.*?)</title>", re.DOTALL)
-_LOOKS: Final = (
-    ("lost", "bad"),
-    ("Cannot decide", "warn"),
-    ("contradict", "warn"),
-    ("or out", "warn"),
-)
+_LOSS: Final = re.compile(r"\d acknowledged records? (is|are) lost")
+_DOUBTS: Final = ("Cannot decide", "contradict", "doubled")
 
 
 def reports_in(folder: Path | None) -> list[dict[str, Any]]:
@@ -38,9 +34,9 @@ def _report(path: Path) -> dict[str, Any]:
         head = source.read(_HEAD_BYTES).decode("utf-8", errors="replace")
     found = _TITLE.search(head)
     title = unescape(found[1]).strip() if found else path.stem
-    look = next((look for words, look in _LOOKS if words in title), "good")
-    if "is lost" in title and title.endswith("Nothing acknowledged is lost"):
-        look = "good"
+    look = "warn" if any(words in title for words in _DOUBTS) else "good"
+    if _LOSS.search(title):
+        look = "bad"
     return {
         "name": path.name,
         "title": title,

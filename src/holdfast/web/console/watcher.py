@@ -191,7 +191,7 @@ class Watcher:
                     "partition": name,
                     "said": one.world.sentence if one.world else "",
                     "table": replica_table(partition, self.seen, snapshot),
-                    **drawn(snapshot, name),
+                    **drawn(snapshot),
                 }
                 one.is_stale = False
                 if picture != one.picture:

@@ -63,7 +63,8 @@ listen(kinds => {
   if (el("cluster").textContent !== words) el("cluster").textContent = words;
   el("problem").hidden = !cluster.problem;
   el("problem").textContent =
-    cluster.problem ? `The cluster cannot be read: ${cluster.problem}. What follows is old.` : "";
+    cluster.problem ? "No broker answers. This is the last state that was seen." : "";
+  el("problem").title = cluster.problem;
 });
 
 // Colours: as the system, light, dark.

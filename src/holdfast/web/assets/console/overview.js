@@ -138,8 +138,9 @@ async function dies(broker, answer) {
 }
 
 function topicTable() {
-  const rows = all("topic/").sort((a, b) =>
-    ORDER.indexOf(a.health) - ORDER.indexOf(b.health) || a.name.localeCompare(b.name));
+  const inner = row => row.name.startsWith("__");
+  const rows = all("topic/").sort((a, b) => ORDER.indexOf(a.health) - ORDER.indexOf(b.health)
+    || inner(a) - inner(b) || a.name.localeCompare(b.name));
   if (!rows.length) return h("p", {class: "soft"}, "There is no topic yet.");
   return h("table", {}, h("thead", {}, h("tr", {},
     ["topic", "health", "partitions", "replicas", "min ISR", "records", "records/s"]

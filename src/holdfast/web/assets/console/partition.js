@@ -120,7 +120,7 @@ function adviceButton(answer, name) {
     }
     const bad = found.lines.some(line => line.loss);
     fill(answer, h("div", {class: `answer ${bad ? "loss" : "none"}`},
-      h("h3", {}, "What the settings of the topic can lose after one failure of a kind"),
+      h("h3", {}, "What the topic's settings can lose with one failure of each kind"),
       found.lines.length ? h("ul", {}, found.lines.map(line => h("li", {},
         `${line.faults}: ${line.meaning}`, line.remedies.length
           ? h("span", {class: "soft"}, ` Prevented by ${line.remedies.join(" or ")}.`) : null)))
