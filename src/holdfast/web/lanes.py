@@ -25,6 +25,9 @@ from holdfast.web.drawing import (
 from holdfast.web.layout import CELL_HEIGHT, Layout
 from holdfast.web.theme import EPOCH_COLOURS
 
+HEAD_ROOM = 128
+"""How far a wide lane's badges reach beside the high watermark's flag."""
+
 
 def lane(view: ReplicaView, frame: Frame, layout: Layout) -> list[str]:
     """The lane in parts. Only all parts together are SVG: one may open what a later one closes."""
@@ -180,14 +183,20 @@ def _marks(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
     end = layout.column(view.log_end_offset - first)
     words = f"HW {view.high_watermark}"
     width = text_width(words, 10.5, wide=True) + 8
-    flag = box(high - width, top + 7, width + 1.2, 15, radius=3).replace("/>", ' class="hwf"/>')
+    label = end + 5
+    if high - width < (HEAD_ROOM if layout.shape.is_wide else 0):
+        # A long number at the left edge would cover the badges.
+        high_left, label = high, max(label, high + width + 5)
+    else:
+        high_left = high - width
+    flag = box(high_left, top + 7, width + 1.2, 15, radius=3).replace("/>", ' class="hwf"/>')
     return group(
         "dim",
         line(end, top + 8, end, bottom + 2, "leo"),
-        text(end + 5, top + 18.5, f"LEO {view.log_end_offset}", "t10 b soft"),
+        text(label, top + 18.5, f"LEO {view.log_end_offset}", "t10 b soft"),
         line(high, top + 7, high, bottom + 4, "hw"),
         flag,
-        text(high - width / 2 + 0.5, top + 18.5, words, "t10 b m hwt"),
+        text(high_left + width / 2 + 0.5, top + 18.5, words, "t10 b m hwt"),
     )
 
 
@@ -250,7 +259,11 @@ def _knowledge(view: ReplicaView, snapshot: Snapshot, layout: Layout) -> list[st
         (snapshot.name(broker), "?" if end is None else str(end)) for broker, end in view.remote
     ]
     if layout.shape.is_wide and len(known) <= 2:
-        return [f"knows {name} up to {end}" for name, end in known]
+        lines = [f"knows {name} up to {end}" for name, end in known]
+        room = layout.shape.side - 20
+        if all(text_width(one, 11) <= room for one in lines):
+            return lines
+        return [f"{name} up to {end}" for name, end in known]
     if not known:
         return []
     words = "knows " + ", ".join(f"{name}={end}" for name, end in known)

@@ -152,7 +152,7 @@ class _Pages:
             raise ClusterError("there is no trace to replay")
         minutes = min(60.0, max(0.1, _decimal(asked.get("minutes", "5"))))
         with watcher.replay_lock():
-            trace, before = watcher.ring.replay(partition.name, minutes)
+            trace, before = watcher.ring.replay(partition.name, minutes, MOST_FRAMES)
         opening = {event.id for event in trace[:before]}
         frames = fold(trace, partition.name)
         recent = [one for one in frames if one.event not in opening]

@@ -31,6 +31,8 @@ PAUSE_S: Final = 0.5
 TRACE_PAUSE_S: Final = 0.2
 SHARE: Final = 2
 """An observation that takes long is followed by a pause of so many times its duration."""
+FIRST_EVENTS: Final = 500
+"""The events with which a picture begins; what is older only restores the state."""
 WATCH_S: Final = 10.0
 """How long a picture is kept without a reader."""
 Listener = Callable[[Observation], None]
@@ -180,7 +182,9 @@ class Watcher:
             if partition is None:
                 return 0, None
             if name not in self._watched:
-                world = LiveWorld(self.ring.all_events(name)) if self.ring else None
+                world = (
+                    LiveWorld(self.ring.replay(name, most=FIRST_EVENTS)[0]) if self.ring else None
+                )
                 self._watched[name] = Watched(world)
             one = self._watched[name]
             one.asked = time.monotonic()

@@ -165,8 +165,10 @@ function timeline(bar, live, said, replay, name) {
     live.hidden = said.hidden = stopped;
     button.setAttribute("aria-pressed", String(stopped));
     button.textContent = stopped ? "▶ Live again" : "❚❚ Stop and step back";
-    fill(replay, stopped ? h("iframe", {title: `Replay of ${name}`, sandbox: "allow-scripts",
-      src: `/stepper?partition=${encodeURIComponent(name)}&minutes=${minutes.value}`}) : null);
+    const loading = h("p", {class: "soft"}, "The replay is loading …");
+    fill(replay, stopped ? [loading, h("iframe", {title: `Replay of ${name}`,
+      sandbox: "allow-scripts", onload: () => loading.remove(),
+      src: `/stepper?partition=${encodeURIComponent(name)}&minutes=${minutes.value}`})] : null);
   };
   button.addEventListener("click", () => toggle(!live.hidden));
   minutes.addEventListener("change", () => { if (live.hidden) toggle(true); });

@@ -93,14 +93,19 @@ class TraceRing:
                 self._base.pop(key, None)  # so that the order is that of time
                 self._base[key] = gone
 
-    def replay(self, partition: str, minutes: float = MINUTES) -> tuple[list[TraceEvent], int]:
-        """The events of one partition, and how many of them only restore the state before."""
+    def replay(
+        self, partition: str, minutes: float = MINUTES, most: int = MOST_EVENTS
+    ) -> tuple[list[TraceEvent], int]:
+        """The newest events of one partition, at most so many and so old, after those that restore
+        the state before; and how many of these there are.
+        """
         newest = self._ring[-1].t if self._ring else 0
         since = newest - minutes * 60_000
         wanted = [one for one in self._ring if one.partition in ("", partition)]
+        first = max(len(wanted) - most, sum(one.t < since for one in wanted))
         before = [one for one in self._base.values() if one.partition in ("", partition)]
-        before += [one for one in wanted if one.t < since and one.kind in _STATE]
-        recent = [one for one in wanted if one.t >= since]
+        before += [one for one in wanted[:first] if one.kind in _STATE]
+        recent = wanted[first:]
         base = _last_of_each(before)
         lines = merged([_event(one) for one in (*base, *recent)], partition)
         return [*_parsed(lines)], len(base) + 1
