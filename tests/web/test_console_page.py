@@ -54,8 +54,10 @@ def test_the_lanes_move_as_records_arrive(served: Served, page: Page) -> None:
 
 def test_a_leader_is_killed_by_the_pages_button(served: Served, page: Page, tmp_path: Path) -> None:
     cluster = served.cluster
-    leader = cluster.leader("flights", 0)
-    heir = next(one for one in cluster.isr("flights", 0) if one != leader)
+    leader, isr = cluster.leader("flights", 0), cluster.wait_isr("flights", 0)
+    before = served.console.watcher.seen.partitions["flights-0"]
+    heir = next(one for one in before.replicas if one in isr and one != leader)
+    epoch = before.leader_epoch + 1
     open_view(page, "#partition/flights-0")
     page.get_by_role("link", name="Break the leader").click()
 
@@ -75,7 +77,7 @@ def test_a_leader_is_killed_by_the_pages_button(served: Served, page: Page, tmp_
     # The lanes go on without it, and the page says why it is out.
     open_view(page, "#partition/flights-0")
     lanes = page.locator("svg.hf")
-    expect(lanes).to_contain_text("LEADER e1")
+    expect(lanes).to_contain_text(f"LEADER e{epoch}")
     expect(lanes).to_contain_text("✖ killed")
     end = max(int(one) for one in log_ends(page).all_inner_texts())
     cluster.produce("flights", ["later"])
@@ -87,7 +89,7 @@ def test_a_leader_is_killed_by_the_pages_button(served: Served, page: Page, tmp_
     answer.get_by_text("What led there").click()
     expect(answer).to_contain_text(f"b{leader} dies")
 
-    replays_and_explains(page)
+    replays_and_explains(page, epoch)
     saves_a_scenario(page, tmp_path)
     cluster.restart(leader)
     expect(page.locator(".heading")).to_contain_text("healthy")
@@ -113,11 +115,11 @@ def test_a_partition_without_a_leader_is_explained(served: Served, page: Page) -
     assert sorted(served.cluster.isr("flights", 1)) == sorted(before)
 
 
-def replays_and_explains(page: Page) -> None:
+def replays_and_explains(page: Page, epoch: int) -> None:
     """The stepper has the election; the lab has an account of a record."""
     page.locator("#stop").click()
     stepper = page.frame_locator("iframe")
-    expect(stepper.locator("#events")).to_contain_text("becomes leader epoch=1")
+    expect(stepper.locator("#events")).to_contain_text(f"becomes leader epoch={epoch}")
     count = stepper.locator("#count").inner_text()
     assert re.match(r"(\d+) / \1 ", count), "it opens at the end"
     stepper.locator("[data-go=back]").click()

@@ -11,6 +11,7 @@ from holdfast.lab import fold
 from holdfast.model import TopicPartition
 from holdfast.web.console.reading import trace_ring
 from holdfast.web.console.reading.trace_ring import MINUTES, TraceRing
+from holdfast.web.console.replay import thinned
 
 PARTITION = TopicPartition("t", 0)
 OTHER = TopicPartition("t", 1)
@@ -104,3 +105,19 @@ def test_a_trace_that_is_faster_than_the_ring_is_skipped_and_counted(
     assert traced.ring.skipped > 50_000
     traced.append(1_000)
     assert traced.poll() == 1
+
+
+def test_a_long_replay_is_thinned_and_keeps_what_is_not_routine(traced: Traced) -> None:
+    for offset in range(300):
+        traced.append(offset)
+    traced.lead()
+    for offset in range(300, 600):
+        traced.append(offset)
+    traced.poll()
+    frames = fold(traced.ring.replay("t-0")[0], "t-0")
+    kept = thinned(frames, 50)
+    assert 40 <= len(kept) <= 50
+    assert kept[-1] == frames[-1]
+    assert [one.kind for one in kept].count("became-leader") == 1
+    assert kept == sorted(kept, key=lambda one: one.event)
+    assert thinned(frames, 1_000) == frames

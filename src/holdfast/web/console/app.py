@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,22 +22,21 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from holdfast.cluster.errors import ClusterError
-from holdfast.lab.render.frames import fold
 from holdfast.web.console.actions import Actions
 from holdfast.web.console.answers.advisor import advice_for
 from holdfast.web.console.answers.ask import ask, partition_of
 from holdfast.web.console.answers.forecast import forecast
 from holdfast.web.console.answers.scenario import scenario_text
 from holdfast.web.console.faults import FAULTS, request_of
+from holdfast.web.console.replay import replay_page
 from holdfast.web.console.replica_table import NOT_IN_KAFKA
 from holdfast.web.console.reports import find_report, reports_in
 from holdfast.web.console.stream import events
 from holdfast.web.console.watcher import Watcher
-from holdfast.web.stepper_page import html_page
 from holdfast.web.theme import DARK, LIGHT, style_sheet, variables
 
 MOST_STREAMS: Final = 32
-MOST_FRAMES: Final = 400
+MOST_MINUTES: Final = 60.0
 LONGEST_BODY: Final = 65_536
 _KINDS: Final = {"css": "text/css", "js": "text/javascript"}
 _OF_PAGES: Final = {
@@ -142,21 +141,10 @@ class _Pages:
     async def stepper(self, request: Request) -> Response:
         """The last minutes of a partition's trace in the stepper."""
         asked = request.query_params
-        page = await asyncio.to_thread(self._stepper, asked)
+        minutes = min(MOST_MINUTES, max(0.1, _decimal(asked.get("minutes", "5"))))
+        partition = partition_of(self._parts.watcher, asked)
+        page = await asyncio.to_thread(replay_page, self._parts.watcher, partition, minutes)
         return HTMLResponse(page, headers=_OF_PAGES)
-
-    def _stepper(self, asked: Mapping[str, str]) -> str:
-        watcher = self._parts.watcher
-        partition = partition_of(watcher, asked)
-        if watcher.ring is None:
-            raise ClusterError("there is no trace to replay")
-        minutes = min(60.0, max(0.1, _decimal(asked.get("minutes", "5"))))
-        with watcher.replay_lock():
-            trace, before = watcher.ring.replay(partition.name, minutes, MOST_FRAMES)
-        opening = {event.id for event in trace[:before]}
-        frames = fold(trace, partition.name)
-        recent = [one for one in frames if one.event not in opening]
-        return html_page((recent or frames[-1:])[-MOST_FRAMES:], partition.name, at_end=True)
 
     async def why(self, request: Request) -> Response:
         return JSONResponse(await asyncio.to_thread(ask, self._parts.watcher, request.query_params))

@@ -28,7 +28,10 @@ from holdfast.web.svg import parts
 MOST_CELLS: Final = 30
 _OF_CLIENTS: Final = ("sent", "acknowledged", "refused", "unanswered", "duplicate", "consumed")
 """A picture of each acknowledged record would grow for ever."""
-_ROUTINE: Final = ("fetched", "fetch-parked", "high-watermark", "flushed", "appended", "begins")
+ROUTINE: Final = (
+    *("fetch-sent", "fetched", "fetch-parked", "fetch-answered", "appended", "high-watermark"),
+    *("flushed", "begins", *_OF_CLIENTS),
+)
 """Kinds that every record causes: no sentence for them."""
 _DOWN: Final = {"killed": "killed", "power-lost": "lost power", "stopped": "stopped"}
 
@@ -47,7 +50,7 @@ class LiveWorld:
         for event in events:
             if event.kind not in _OF_CLIENTS:
                 self._world.apply(event)
-            if event.kind not in (*_ROUTINE, *_OF_CLIENTS):
+            if event.kind not in ROUTINE:
                 self.sentence = sentence(event, self._names)
 
     def snapshot(self) -> Snapshot:

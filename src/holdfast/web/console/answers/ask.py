@@ -10,7 +10,7 @@ from holdfast.model.trace import TraceEvent
 from holdfast.web.console.answers.forecast import what_if_dies
 from holdfast.web.console.answers.why import why_lost, why_offline, why_out
 from holdfast.web.console.reading.observation import PartitionFacts
-from holdfast.web.console.reading.trace_ring import MINUTES
+from holdfast.web.console.reading.trace_ring import MINUTES, MOST_EVENTS
 from holdfast.web.console.watcher import Watcher
 
 
@@ -28,7 +28,7 @@ def ask(watcher: Watcher, asked: Mapping[str, str]) -> dict[str, Any]:
             partition = partition_of(watcher, asked)
             if watcher.ring is None:
                 raise ClusterError("there is no trace: only a cluster of 'holdfast up' has one")
-            since = f"{MINUTES} minutes ago at most"
+            since = f"what the console remembers: {MINUTES} minutes, {MOST_EVENTS:,} events at most"
             events = _events(watcher, partition)
             return why_lost(partition, _number(asked, "offset"), events, since).to_dict()
         case "dies":

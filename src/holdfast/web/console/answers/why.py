@@ -153,7 +153,7 @@ def why_lost(
     question = f"What became of offset {offset} of {partition.name}?"
     explanation = explain(events, offset)
     if not explanation.accounts:
-        reason = f"The trace has no record at offset {offset}; it begins {since}."
+        reason = f"The trace has no record at offset {offset} in {since}."
         end = partition.end
         if end is not None and offset < end:
             reason += f" The record is below the end of the leader's log, {end}."
