@@ -85,7 +85,8 @@ def test_epochs_of_records_come_from_the_leader_after_an_election(
     def shows(words: str) -> bool:
         watcher.observe()
         _, picture = watcher.lanes("flights-0", 0)
-        assert picture is not None
+        if picture is None:
+            return False
         pictures.append(picture)
         return words in "".join(picture["wide"]["parts"])
 

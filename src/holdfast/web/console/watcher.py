@@ -46,7 +46,8 @@ class Watched:
         self.asked = time.monotonic()
         self.picture: dict[str, Any] | None = None
         self.version = 0
-        self.is_stale = True
+        self.is_stale = world is not None
+        """Without a trace, the next observation asks for the leader epochs before it is drawn."""
 
 
 def keep_what_was_known(seen: Observation, before: Observation) -> None:
