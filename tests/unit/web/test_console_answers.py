@@ -122,6 +122,8 @@ STEPS: tuple[tuple[str, dict[str, Any], int], ...] = (
     ("heal", {}, 3),
     ("stop", {"brokers": [3]}, 2),
     ("expire-session", {"brokers": [2]}, 1),
+    ("kill", {"brokers": [3]}, 1),  # started again by 'holdfast fault restart', not by the page
+    ("restart", {"brokers": [3]}, 1),
     ("disk-full", {"brokers": [3]}, 1),
 )
 

@@ -159,7 +159,7 @@ function timeline(bar, live, said, replay, name) {
     h("option", {value, selected: value === "1"}, words)));
   const button = h("button", {id: "stop", "aria-pressed": "false", disabled: !traced,
     title: traced ? null : facts.reasons.trace}, "❚❚ Stop and step back");
-  const scenario = h("a", {class: "button", id: "save",
+  const scenario = h("a", {class: "button", id: "save", download: true,
     href: `/scenario?partition=${encodeURIComponent(name)}`}, "Save as a scenario");
   const toggle = stopped => {
     live.hidden = said.hidden = stopped;

@@ -98,6 +98,9 @@ class _Script:
         else:
             for broker in fields.get("brokers", ()):
                 if broker in own and call in _OF_ONE:
+                    if broker in self._down and call != "restart":
+                        # Someone started it again in another way than from the page.
+                        yield from (*self._restart(broker), "settle")
                     yield from _OF_ONE[call](self, broker)
 
     def _end_of_faults(self) -> Iterator[str]:
