@@ -131,7 +131,17 @@ STEPS: tuple[tuple[str, dict[str, Any], int], ...] = (
 def test_what_was_done_becomes_a_scenario_that_the_lab_runs() -> None:
     seen = cluster()
     done = [
-        Action(number, call, dict(fields), 0.0, seen, Forecast(()), "done", leaders={"t-0": leader})
+        Action(
+            number,
+            call,
+            dict(fields),
+            0.0,
+            seen,
+            Forecast(()),
+            running=tuple(fields["brokers"]) if call == "kill" else (),
+            state="done",
+            leaders={"t-0": leader},
+        )
         for number, (call, fields, leader) in enumerate(STEPS)
     ]
     text = scenario_text(seen, seen.partitions["t-0"], done)
@@ -141,4 +151,5 @@ def test_what_was_done_becomes_a_scenario_that_the_lab_runs() -> None:
     assert run.verdict.outcome == "kept"
     assert "# holdfast fault kill 1." in text
     assert "the lab has no counterpart" in text
+    assert text.count("# b3 was started again, not from the console.") == 1
     assert "m1@1" in text, "a record was acknowledged in the leader epoch after the kill"

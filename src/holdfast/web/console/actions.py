@@ -38,6 +38,8 @@ class Action:
     """Seconds since the epoch."""
     before: Observation
     expected: Forecast
+    running: tuple[int, ...] = ()
+    """The brokers that ran before it."""
     state: str = "running"
     error: str = ""
     is_over: bool = False
@@ -81,6 +83,7 @@ class Actions:
         expected = forecast(seen, fault.call, checked)
         with self._lock:
             action = Action(self._next, fault.call, checked, time.time(), seen, expected)
+            action.running = tuple(one.id for one in seen.brokers.values() if one.is_up)
             self._next += 1
             for place, earlier in enumerate(self._done):
                 earlier.is_over = True

@@ -69,6 +69,9 @@ class _Script:
         """One action with its comment; a comment alone if the lab has no such fault."""
         words = f"holdfast fault {in_words(action.call, action.fields)}"
         happened = "; ".join(action.lines[:3])
+        for broker in [one for one in self._down if one in action.running]:
+            again = f"b{broker} was started again, not from the console."
+            self._step(again, list(self._restart(broker)))
         commands = [one for one in self._commands(action.call, action.fields) if one]
         if not commands:
             words += " (the lab has no counterpart, or it does not concern this partition)"
@@ -98,9 +101,6 @@ class _Script:
         else:
             for broker in fields.get("brokers", ()):
                 if broker in own and call in _OF_ONE:
-                    if broker in self._down and call != "restart":
-                        # Someone started it again in another way than from the page.
-                        yield from (*self._restart(broker), "settle")
                     yield from _OF_ONE[call](self, broker)
 
     def _end_of_faults(self) -> Iterator[str]:
