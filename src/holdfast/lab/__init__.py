@@ -10,8 +10,9 @@ from holdfast.lab.render.frames import Frame, fold, steps, table
 from holdfast.lab.scenarios.catalogue import UnknownScenarioError, ids, load, paths, section_of
 from holdfast.lab.scenarios.commands import HANDLERS
 from holdfast.lab.scenarios.options import OPTIONS, build
+from holdfast.lab.scenarios.rewrite import rewritten
 from holdfast.lab.scenarios.run import Run, run_scenario
-from holdfast.lab.scenarios.scenario import Scenario, ScenarioError, Variant, suggestion
+from holdfast.lab.scenarios.scenario import Scenario, ScenarioError, Variant, parse, suggestion
 from holdfast.lab.seeds.seeded_run import SeededRun, run_seed
 
 __all__ = [
@@ -31,8 +32,10 @@ __all__ = [
     "fold",
     "ids",
     "load",
+    "parse",
     "paths",
     "remedies",
+    "rewritten",
     "run_scenario",
     "run_seed",
     "section_of",

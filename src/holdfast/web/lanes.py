@@ -8,7 +8,7 @@ part ends.
 from __future__ import annotations
 
 from holdfast.lab.render.frames import Frame
-from holdfast.lab.render.views import Cell, ReplicaView, Snapshot
+from holdfast.lab.render.views import NOT_REPORTED, Cell, ReplicaView, Snapshot
 from holdfast.web.drawing import (
     box,
     card,
@@ -24,6 +24,9 @@ from holdfast.web.drawing import (
 )
 from holdfast.web.layout import CELL_HEIGHT, Layout
 from holdfast.web.theme import EPOCH_COLOURS
+
+HEAD_ROOM = 128
+"""How far a wide lane's badges reach beside the high watermark's flag."""
 
 
 def lane(view: ReplicaView, frame: Frame, layout: Layout) -> list[str]:
@@ -179,18 +182,24 @@ def _marks(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
     end = layout.column(view.log_end_offset - first)
     words = f"HW {view.high_watermark}"
     width = text_width(words, 10.5, wide=True) + 8
+    label = end + 5
+    if high - width < (HEAD_ROOM if layout.shape.is_wide else 0):
+        # A long number at the left edge would cover the badges.
+        high_left, label = high, max(label, high + width + 5)
+    else:
+        high_left = high - width
     return group(
         "dim",
         line(end, top + 8, end, bottom + 2, "leo"),
-        text(end + 5, top + 18.5, f"LEO {view.log_end_offset}", "t10 b soft"),
+        text(label, top + 18.5, f"LEO {view.log_end_offset}", "t10 b soft"),
         line(high, top + 7, high, bottom + 4, "hw"),
-        box(high - width, top + 7, width + 1.2, 15, "hwf", radius=3),
-        text(high - width / 2 + 0.5, top + 18.5, words, "t10 b m hwt"),
+        box(high_left, top + 7, width + 1.2, 15, "hwf", radius=3),
+        text(high_left + width / 2 + 0.5, top + 18.5, words, "t10 b m hwt"),
     )
 
 
 def _disk(view: ReplicaView, first: int, top: float, layout: Layout) -> str:
-    if view.log_end_offset <= view.log_start:
+    if view.log_end_offset <= view.log_start or view.flushed_end == NOT_REPORTED:
         return ""
     y = top + layout.shape.cells + CELL_HEIGHT + 6
     start = layout.column(view.log_start - first)
@@ -247,6 +256,12 @@ def _knowledge(view: ReplicaView, snapshot: Snapshot, layout: Layout) -> list[st
         (snapshot.name(broker), "?" if end is None else str(end)) for broker, end in view.remote
     ]
     if layout.shape.is_wide and len(known) <= 2:
-        return [f"knows {name} up to {end}" for name, end in known]
+        lines = [f"knows {name} up to {end}" for name, end in known]
+        room = layout.shape.side - 20
+        if all(text_width(one, 11) <= room for one in lines):
+            return lines
+        return [f"{name} up to {end}" for name, end in known]
+    if not known:
+        return []
     words = "knows " + ", ".join(f"{name}={end}" for name, end in known)
     return wrapped(words, layout.shape.side - 20, 11) if layout.shape.is_wide else [words]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from holdfast.lab.render.frames import Frame
 from holdfast.lab.render.views import Snapshot, VerdictView
 from holdfast.web.chips import Chip, produced_chips, reader_chips, store_chips
-from holdfast.web.drawing import wrapped
+from holdfast.web.drawing import text_width, wrapped
 
 CELL_HEIGHT = 36
 GAP = 22
@@ -150,12 +150,13 @@ def layout_of(frames: Sequence[Frame], shape: Shape = WIDE) -> Layout:
     """A geometry with room for every frame."""
     most = max((_columns_of(frame.snapshot) for frame in frames), default=0)
     most = max([most] + [cell.offset + 1 for frame in frames for cell in frame.removed])
-    columns = min(max(most, 7), shape.most_columns)
+    narrowest = max(NARROWEST, text_width(str(most), 10, wide=True) + 6)
+    columns = min(max(most, 7), shape.most_columns, int(shape.room / narrowest))
     lanes = {view.id: None for frame in frames for view in frame.snapshot.replicas}
     bare = Layout(
         shape=shape,
         columns=columns,
-        cell=max(NARROWEST, min(shape.widest, shape.room / columns)),
+        cell=max(narrowest, min(shape.widest, shape.room / columns)),
         lanes=tuple(sorted(lanes)),
         store_rows=1,
         produced_rows=0,

@@ -17,19 +17,21 @@ from holdfast.web.svg import parts
 from holdfast.web.theme import filled
 
 
-def html_page(frames: Sequence[Frame], title: str) -> str:
-    """A page with one scenario."""
-    return html_tabs([(title, frames)], title)
+def html_page(frames: Sequence[Frame], title: str, *, at_end: bool = False) -> str:
+    """A page with one scenario; `at_end`: it opens with the last frame."""
+    return html_tabs([(title, frames)], title, at_end=at_end)
 
 
-def html_tabs(scenarios: Sequence[tuple[str, Sequence[Frame]]], title: str) -> str:
+def html_tabs(
+    scenarios: Sequence[tuple[str, Sequence[Frame]]], title: str, *, at_end: bool = False
+) -> str:
     """A page with several scenarios, one tab each: before and after, for example."""
-    data = [_scenario_data(name, frames) for name, frames in scenarios]
+    data = [_scenario_data(name, frames, at_end=at_end) for name, frames in scenarios]
     words = "".join(_in_words(name, frames) for name, frames in scenarios)
     return filled("stepper.html", title, {"<!--WORDS-->": words, "<!--DATA-->": _safe_json(data)})
 
 
-def _scenario_data(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
+def _scenario_data(name: str, frames: Sequence[Frame], *, at_end: bool) -> dict[str, Any]:
     texts = _Once()
     rows = [
         {
@@ -46,7 +48,7 @@ def _scenario_data(name: str, frames: Sequence[Frame]) -> dict[str, Any]:
         "name": name,
         "sign": _sign(frames),
         "narrated": any(frame.narration for frame in frames),
-        "opens": _opening(frames),
+        "opens": max(0, len(frames) - 1) if at_end else _opening(frames),
         "rules": [list(rule) for rule in frames[-1].snapshot.rules] if frames else [],
         "texts": texts.items(),
         "frames": rows,

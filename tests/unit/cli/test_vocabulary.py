@@ -11,7 +11,7 @@ import pytest
 from holdfast.cli import main
 from holdfast.cli.exit_codes import MEANINGS
 
-PEOPLE_ONLY = ("server start", "testserver", "lab tour")
+PEOPLE_ONLY = ("console", "server start", "testserver", "lab tour")
 """A broker's log, a socket whose first line is JSON already, and pages to read."""
 NAMES = {
     "bootstrap": ("-b", "--bootstrap"),

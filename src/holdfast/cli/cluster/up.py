@@ -56,6 +56,7 @@ def refused(error: ClusterError) -> BadInput:
 @click.option(
     "--trace", is_flag=True, default=None, help="Write traces, for 'holdfast lab replay'."
 )
+@click.option("--console", is_flag=True, help="Serve the console, a web page; implies --trace.")
 @click.option("--detach", is_flag=True, help="In the background, until 'holdfast down'.")
 @json_option
 @click.pass_context
@@ -81,6 +82,8 @@ def up(
     zookeeper = given["zookeeper"]
     if zookeeper is not None:
         require("zookeeper")
+    if given["console"]:
+        require("web")
     config = settings_from("--config", settings)
     if is_detached:
         background.fork()
@@ -91,7 +94,7 @@ def up(
             brokers=brokers,
             config=config,
             store=None if zookeeper is None else f"zookeeper:{zookeeper}",
-            trace=given["trace"],
+            trace=given["trace"] or given["console"] or None,
             metrics=True,
             log_dirs=given["log_dirs"],
             say=say,
@@ -103,7 +106,8 @@ def up(
     with ExitStack() as at_the_end:
         at_the_end.callback(cluster.close)
         at_the_end.callback(say, "stopping")  # runs first; a closed terminal does no harm
-        _run(cluster, stopper, as_json=as_json, is_detached=is_detached)
+        with_console = at_the_end if given["console"] else None
+        _run(cluster, stopper, with_console, as_json=as_json, is_detached=is_detached)
 
 
 def _choose_ports(cluster: Cluster, asked: int | None) -> None:
@@ -144,10 +148,19 @@ class Stopper:
             raise KeyboardInterrupt
 
 
-def _run(cluster: Cluster, stopper: Stopper, *, as_json: bool, is_detached: bool) -> None:
+def _run(
+    cluster: Cluster,
+    stopper: Stopper,
+    with_console: ExitStack | None,
+    *,
+    as_json: bool,
+    is_detached: bool,
+) -> None:
     server = serve_owner(cluster)
     pid_file.write(cluster.data_dir, os.getpid())
     try:
+        if with_console is not None:
+            _serve_console(cluster, with_console)
         # Before the line is printed: its reader may send a signal immediately.
         stopper.is_running = True
         _show(cluster, as_json=as_json)
@@ -167,6 +180,15 @@ def _run(cluster: Cluster, stopper: Stopper, *, as_json: bool, is_detached: bool
         server.close()
         pid_file.remove(cluster.data_dir)
         (cluster.data_dir / OWNER_SOCKET).unlink(missing_ok=True)
+
+
+def _serve_console(cluster: Cluster, at_the_end: ExitStack) -> None:
+    from holdfast.web.console import Console  # needs the extra "web"
+
+    console = Console(folder=cluster.data_dir)
+    at_the_end.callback(console.close)
+    console.start()
+    say(f"console: {console.url}")
 
 
 def _named(data_dir: Path) -> str:

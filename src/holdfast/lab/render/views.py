@@ -19,6 +19,10 @@ Answer = Literal["sent", "acknowledged", "refused", "unanswered"]
 Status = Literal["sent", "acknowledged", "refused", "unanswered", "endangered", "lost"]
 
 
+NOT_REPORTED = -1
+"""The flushed end of a replica whose broker does not report it, as Apache Kafka's do not."""
+
+
 class Cell(NamedTuple):
     """One record in one log. Offset and epoch together name a record; the label is for people."""
 
@@ -56,7 +60,7 @@ class ReplicaView:
     log_end_offset: int = 0
     high_watermark: int = 0
     flushed_end: int = 0
-    """Everything below is on the disk; the rest is only in the page cache."""
+    """Everything below is on the disk, the rest is only in the page cache; or NOT_REPORTED."""
     in_isr: bool = False
     """According to the store; the ISR that the leader uses may differ."""
     eligible: bool = False

@@ -1,0 +1,1 @@
+"""Answers questions about an observed cluster: why is it so, what would a fault do."""
