@@ -17,9 +17,11 @@ COMMANDS = {
     ),
     "server": LazyCommand("holdfast.cli.broker.server:server", "One broker: start, check, config."),
     "up": LazyCommand("holdfast.cli.cluster.up:up", "Start a cluster on this machine."),
-    "status": LazyCommand("holdfast.cli.cluster.status:status", "Its brokers and partitions."),
+    "status": LazyCommand(
+        "holdfast.cli.cluster.status:status", "Brokers and partitions of a running cluster."
+    ),
     "fault": LazyCommand(
-        "holdfast.cli.cluster.fault:fault", "Break it on purpose: kill, isolate, …"
+        "holdfast.cli.cluster.fault:fault", "Faults in a running cluster: kill, isolate, …"
     ),
     "chaos": LazyCommand(
         "holdfast.cli.cluster.chaos:chaos",
@@ -29,12 +31,15 @@ COMMANDS = {
         "holdfast.cli.cluster.testserver:testserver", "Clusters for tests in any language."
     ),
     "log": LazyCommand(
-        "holdfast.cli.broker.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
+        "holdfast.cli.broker.log:log",
+        "Log files of Holdfast or Kafka: dump, verify, epochs, index.",
     ),
     "ingest": LazyCommand(
         "holdfast.cli.pipeline.ingest:ingest", "Topics into a Delta table with Spark, exactly once."
     ),
-    "table": LazyCommand("holdfast.cli.pipeline.table:table", "That table: compact, history."),
+    "table": LazyCommand(
+        "holdfast.cli.pipeline.table:table", "Tables of the ingest: compact, history."
+    ),
     "audit": LazyCommand(
         "holdfast.cli.pipeline.audit:audit", "Was anything lost? Ledgers against logs and tables."
     ),

@@ -125,7 +125,7 @@ def _run(cluster: Cluster, stopper: Stopper) -> None:
             died = cluster.died()
             for broker, words in died.items():
                 if broker not in reported:
-                    _say(f"broker {broker} has died by itself, {words}")
+                    _say(f"broker {broker} exited unexpectedly, {words}")
             reported = died
     finally:
         server.close()
