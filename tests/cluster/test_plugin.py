@@ -129,7 +129,7 @@ def test_a_broker_that_dies_by_itself_fails_the_test(pytester: pytest.Pytester) 
     )
     result = run(pytester)
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.fnmatch_lines(["*brokers died by themselves*", "*broker 1: exit code -9*"])
+    result.stdout.fnmatch_lines(["*brokers exited unexpectedly*", "*broker 1: exit code -9*"])
 
 
 def test_a_marker_with_a_mistake_is_reported(pytester: pytest.Pytester) -> None:

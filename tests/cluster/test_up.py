@@ -233,7 +233,7 @@ def test_a_broker_that_dies_by_itself_is_reported(up: Up) -> None:
     os.kill(up.brokers()[0].pid, signal.SIGKILL)
     words = up.process.stderr
     assert words is not None
-    wait_for(lambda: "has died by itself" in words.readline() or None, 60, lambda: "not a word")
+    wait_for(lambda: "exited unexpectedly" in words.readline() or None, 60, lambda: "not a word")
     assert status(up)["brokers"][0]["state"] == "died"
 
 

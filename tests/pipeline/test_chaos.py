@@ -144,5 +144,5 @@ def test_a_copy_that_differs_is_wrong(copied: Happened) -> None:
 
 
 def test_a_problem_on_the_way_is_wrong_though_the_logs_are_good(calm: Happened) -> None:
-    checked = check(replace(calm, problems=("broker 2 has died by itself",)))
+    checked = check(replace(calm, problems=("broker 2 exited unexpectedly",)))
     assert checked.exit_code == Exit.WRONG

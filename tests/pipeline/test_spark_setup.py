@@ -58,7 +58,7 @@ def test_a_jar_with_another_content_is_refused(tmp_path: Path) -> None:
     for jar in jars.JARS:
         (tmp_path / jar.file).write_bytes(bytes(jar.size))
     assert jars.missing(tmp_path) == []
-    with pytest.raises(PipelineError, match="is not the file we know"):
+    with pytest.raises(PipelineError, match="is not the expected file"):
         jars.verify(tmp_path)
 
 

@@ -133,7 +133,7 @@ def own(request: pytest.FixtureRequest, own_server: ZooKeeperServer | None) -> I
     finally:
         cluster.close(clean=False)
     assert not any(map(cluster.is_running, cluster.brokers)), "a process is left"
-    assert not died, f"brokers died by themselves: {died}"
+    assert not died, f"brokers exited unexpectedly: {died}"
 
 
 @pytest.fixture
@@ -174,4 +174,4 @@ def stage(request: pytest.FixtureRequest, clusters: Clusters) -> Iterator[Stage]
     except BaseException:
         clusters.discard(play.store, play.flavour)
         raise
-    assert not died, f"brokers died by themselves: {died}"
+    assert not died, f"brokers exited unexpectedly: {died}"

@@ -154,9 +154,9 @@ def test_every_action_has_its_words() -> None:
         "follower-fetches": "b1 copies m0/0 from b2 to offset 0.",
         "follower-truncates": "b1 finds that its log diverges from b2's, and truncates its log "
         "to 0, dropping m0/0, m1/0.",
-        "leader-expands": "b1 takes b2 into the ISR: (b1,b2) is agreed.",
+        "leader-expands": "b1 takes b2 into the ISR; the controller's ISR is (b1,b2).",
         "leader-raises": "b1 raises its high watermark to 1.",
-        "leader-shrinks": "b1 takes b2 out of the ISR: (b1) is agreed.",
+        "leader-shrinks": "b1 takes b2 out of the ISR; the controller's ISR is (b1).",
         "leader-writes": "b1 appends m0/0 at offset 0.",
     }
     followers = sentences["becomes-follower"]

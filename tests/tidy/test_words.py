@@ -7,7 +7,14 @@ from pathlib import Path
 from tests.tidy.test_tidy import expect_none
 from tests.tidy.words import ENGLISH, VOCABULARY, misused
 
-PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "bench/README.md")
+PAGES = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/*.md",
+    "bench/README.md",
+)
 SOURCE = ("src/holdfast/**/*.py", "src/holdfast/**/*.scenario", "src/holdfast/**/*.txt")
 TESTS = ("tests/[!t]*/**/*.py", "tests/*.py", "bench/*.py")
 

@@ -18,7 +18,9 @@ COMMANDS = {
     "server": LazyCommand("holdfast.cli.broker.server:server", "One broker: start, check, config."),
     "up": LazyCommand("holdfast.cli.cluster.up:up", "Start a cluster on this machine."),
     "down": LazyCommand("holdfast.cli.cluster.down:down", "Stop it."),
-    "status": LazyCommand("holdfast.cli.cluster.status:status", "Its brokers and partitions."),
+    "status": LazyCommand(
+        "holdfast.cli.cluster.status:status", "Brokers and partitions of a running cluster."
+    ),
     "topics": LazyCommand(
         "holdfast.cli.topics.command:topics", "Topics: list, describe, create, alter, delete."
     ),
@@ -34,7 +36,7 @@ COMMANDS = {
         "holdfast.cli.brokers.command:brokers", "Brokers, the controller, their disks."
     ),
     "fault": LazyCommand(
-        "holdfast.cli.cluster.fault:fault", "Break it on purpose: kill, isolate, …"
+        "holdfast.cli.cluster.fault:fault", "Faults in a running cluster: kill, isolate, …"
     ),
     "console": LazyCommand(
         "holdfast.cli.cluster.console:console", "A web page that shows and breaks a live cluster."
@@ -47,12 +49,15 @@ COMMANDS = {
         "holdfast.cli.cluster.testserver:testserver", "Clusters for tests in any language."
     ),
     "log": LazyCommand(
-        "holdfast.cli.broker.log:log", "Log files, ours or Kafka's: dump, verify, epochs, index."
+        "holdfast.cli.broker.log:log",
+        "Log files of Holdfast or Kafka: dump, verify, epochs, index.",
     ),
     "ingest": LazyCommand(
         "holdfast.cli.pipeline.ingest:ingest", "Topics into a Delta table with Spark, exactly once."
     ),
-    "table": LazyCommand("holdfast.cli.pipeline.table:table", "That table: compact, history."),
+    "table": LazyCommand(
+        "holdfast.cli.pipeline.table:table", "Tables of the ingest: compact, history."
+    ),
     "audit": LazyCommand(
         "holdfast.cli.pipeline.audit:audit", "Was anything lost? Ledgers against logs and tables."
     ),

@@ -68,7 +68,7 @@ def holdfast_cluster(
         cluster.close(clean=False)
     if died:
         deaths = "\n".join(f"broker {broker}: {words}" for broker, words in died.items())
-        pytest.fail(f"brokers died by themselves\n{deaths}", pytrace=False)
+        pytest.fail(f"brokers exited unexpectedly\n{deaths}", pytrace=False)
 
 
 @pytest.fixture

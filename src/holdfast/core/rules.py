@@ -77,7 +77,7 @@ class Guards:
 
     # After Vanlightly/kafka-tlaplus.
     registration_incarnation: bool = _guard(
-        "A broker takes a registration answer only if it names the incarnation that asked."
+        "A broker accepts a registration response only if it names the incarnation that registered."
     )
     higher_epoch_only: bool = _guard(
         "A replica changes its leader, fetches from it and truncates only on a higher leader epoch."
@@ -95,10 +95,10 @@ class Guards:
         "A joiner of the ISR has reached the start of the leader's epoch (KAFKA-7128)."
     )
     stale_answer_by_offset: bool = _guard(
-        "A follower drops a fetch answer for another log end than it has now."
+        "A follower drops a fetch response if its log end has changed since the request."
     )
     stale_answer_by_epoch: bool = _guard(
-        "A follower drops a fetch answer that belongs to another leader epoch."
+        "A follower drops a fetch response of another leader epoch."
     )
     isr_change_partition_epoch: bool = _guard(
         "The controller accepts an ISR change only for the current partition epoch."

@@ -67,7 +67,7 @@ def headline(audit: Audit) -> str:
                 return "1 acknowledged record is lost"
             return f"{verdict.lost:,} acknowledged records are lost"
         case Exit.ORDER:
-            return "Nothing is lost; some records are doubled or out of order"
+            return "Nothing is lost; some records are duplicated or out of order"
         case Exit.WRONG:
             return "Nothing is lost, but copies contradict each other"
         case Exit.UNDECIDED:

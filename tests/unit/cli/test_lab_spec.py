@@ -18,12 +18,12 @@ KEYS = {
 }  # fmt: skip
 LAST_STEP = """\
   8  b2 follows b1 in epoch 1, and truncates its log to 0, dropping m0/1.
-        agreed  epoch 1   b1 leads    ISR (b1,b2)
-        b1      epoch 1   leads       ISR (b1,b2)     m0/1 |
-     *  b2      epoch 1   follows b1  ISR (b1,b2)     |
-        b3      no epoch  no leader                   |
+        controller  epoch 1   b1 leads    ISR (b1,b2)
+        b1          epoch 1   leads       ISR (b1,b2)     m0/1 |
+     *  b2          epoch 1   follows b1  ISR (b1,b2)     |
+        b3          no epoch  no leader                   |
 
-b1 presumes leadership and has committed m0/1 at offset 0. b2 is in the agreed ISR and \
+b1 presumes leadership and has committed m0/1 at offset 0. b2 is in the controller's ISR and \
 holds nothing there.
 
 violated after 8 steps; no shorter way exists. Visited 5,709 distinct states up to the names of \

@@ -36,7 +36,7 @@ file_argument = click.argument(
     "file", type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 )
 override_option = click.option(
-    "--config", "overrides", multiple=True, metavar="NAME=VALUE", help="Wins over the file."
+    "--config", "overrides", multiple=True, metavar="NAME=VALUE", help="Overrides the file."
 )
 
 
@@ -123,7 +123,7 @@ def _summary(settings: BrokerSettings) -> str:
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path),
-    help="A server.properties: show what holds with it, and where each value comes from.",
+    help="A server.properties: show the effective values, and where each one comes from.",
 )
 @override_option
 @json_option

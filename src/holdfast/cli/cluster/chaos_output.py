@@ -49,8 +49,8 @@ def _numbers(checked: Checked) -> Table:
         ("refused", verdict.refused),
         ("unknown", verdict.unknown),
         ("delivered to the group", verdict.in_consumed),
-        ("doubled by retries, as they may be", checked.allowed.get(DUPLICATE, 0)),
-        ("out of order by retries, as they may be", checked.allowed.get(REORDERED, 0)),
+        ("duplicated by retries (allowed)", checked.allowed.get(DUPLICATE, 0)),
+        ("out of order by retries (allowed)", checked.allowed.get(REORDERED, 0)),
         *((kind, checked.counts[kind]) for kind in KINDS if checked.counts.get(kind)),
     ]
     for name, number in rows:

@@ -174,7 +174,7 @@ def _run(
             died = cluster.died()
             for broker, words in died.items():
                 if broker not in reported:
-                    say(f"broker {broker} has died by itself, {words}")
+                    say(f"broker {broker} exited unexpectedly, {words}")
             reported = died
     finally:
         server.close()

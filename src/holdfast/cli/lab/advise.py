@@ -204,7 +204,7 @@ def _asked(asked: Asked) -> Iterator[str]:
     for key, text in settings.items():
         yield f"{key.replace('_', '.'):28} {text:14} {asked.sources.get(key, '')}".rstrip()
     if asked.not_looked_at:
-        yield f"not looked at: {', '.join(asked.not_looked_at)}"
+        yield f"not considered:  {', '.join(asked.not_looked_at)}"
 
 
 def _found(advice: Advice) -> Iterator[str]:

@@ -43,7 +43,7 @@ CODES = "Exit codes: 0 holds, 1 violated, 2 limit, 64 bad input, 130 interrupted
     default="strong-isr",
     show_default=True,
     help="What must hold: all that a presumed leader has committed is held by its own ISR (weak) "
-    "or by the ISR in the store (strong).",
+    "or by the controller's ISR (strong).",
 )
 @click.option(
     "--without",

@@ -118,7 +118,7 @@ def run_command(
     table: str | None,
     **asked: Any,
 ) -> None:
-    """Name every lost, doubled, reordered or contradicted record, with its evidence.
+    """Name every lost, duplicated, reordered or contradicted record, with its evidence.
 
     Only the ledger says what is expected, so a lost tail counts as a loss.
     """

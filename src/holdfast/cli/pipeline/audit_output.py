@@ -31,7 +31,7 @@ def headline(verdict: Verdict, code: int) -> str:
         case Exit.LOSS:
             return f"{verdict.lost:,} of {verdict.acked:,} acknowledged records are lost"
         case Exit.ORDER:
-            return "nothing is lost; some records are doubled or out of order"
+            return "nothing is lost; some records are duplicated or out of order"
         case Exit.WRONG:
             return "nothing acknowledged is gone, but copies or readers contradict each other"
         case Exit.UNDECIDED:

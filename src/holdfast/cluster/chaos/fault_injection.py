@@ -192,7 +192,7 @@ class Breaker:
         cluster = self._cluster
         for broker, words in cluster.died().items():
             if broker not in self._broken or self._broken[broker].kind not in DISK:
-                self.problems.append(f"broker {broker} has died by itself, {words}")
+                self.problems.append(f"broker {broker} exited unexpectedly, {words}")
         try:
             for broker, fault in self._broken.items():
                 if fault.kind == "pause":

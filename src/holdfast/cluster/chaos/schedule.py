@@ -37,7 +37,7 @@ KINDS: Final = {
     "one-way": "what it sends to other brokers does not arrive",
     "deaf": "what other brokers send to it does not arrive",
     "delay": "what it sends to other brokers arrives later",
-    "drop": "what it sends to anybody is lost now and then, and the connection with it",
+    "drop": "some of its messages are lost, and their connections are closed",
     "store-cut": "disconnected from the coordination store only",
     "expire": "its session ends; it registers again",
     "io-error": "its disk fails; it is restarted with a working one",

@@ -172,7 +172,7 @@ def _sent(w: Words) -> str:
 
 def _acknowledged(w: Words) -> str:
     if str(w["acks"]) == "0":
-        return f"{w.client('producer')} takes {w.record()} for written: acks=0 has no answer."
+        return f"{w.client('producer')} counts {w.record()} as written: acks=0 has no response."
     named = w["record"] not in (None, "")
     where = f" at offset {w['offset']}" if named and at_offset(w["offset"]) else ""
     return f"{w.who} acknowledges {w.record()}{where} to {w.client('producer')}."
@@ -199,7 +199,7 @@ def _power_lost(w: Words) -> str:
 
 
 def _restarted(w: Words) -> str:
-    how = "after a clean stop" if w["clean"] else "after its sudden death"
+    how = "after a clean stop" if w["clean"] else "after a crash"
     return (
         f"{w.who} is back {how}: its log ends at {w['log_end_offset']}, and it remembers "
         f"{below(w['high_watermark'])} as committed."
@@ -235,24 +235,24 @@ SENTENCES: Mapping[str, Callable[[Words], str]] = {
     ),
     "reassigned": _reassigned,
     "settings-stored": lambda w: (
-        f"min.insync.replicas is {w['min_insync_replicas']} now: so the store has it, and so the "
-        "brokers hear it."
+        f"the store now has min.insync.replicas={w['min_insync_replicas']}, and the brokers "
+        "apply it."
     ),
     "appended": _appended,
     "truncated": _truncated,
-    "flushed": lambda w: f"{w.who} has {below(w['end_offset'])} safely on its disk.",
+    "flushed": lambda w: f"{w.who} has flushed {below(w['end_offset'])}.",
     "high-watermark": _high_watermark,
     "fetch-sent": lambda w: (
         f"{w.who} asks {w.name(w['leader'])} for records from offset {w['fetch_offset']}."
     ),
     "fetched": _fetched,
     "fetch-parked": lambda w: (
-        f"{w.who} has nothing for {w.name(w['follower'])} yet and lets its request wait."
+        f"{w.who} has nothing for {w.name(w['follower'])} yet and parks the request."
     ),
     "fetch-answered": _fetch_answered,
     "diverged": _diverged,
     "fetch-refused": lambda w: (
-        f"{w.who} turns down the request of {w.name(w['follower'])}: {w.cause()}."
+        f"{w.who} rejects the request of {w.name(w['follower'])}: {w.cause()}."
     ),
     "answer-dropped": lambda w: (
         f"{w.who} ignores an answer of {w.name(w['leader'])} that came too late: {w['reason']}."
@@ -280,7 +280,7 @@ SENTENCES: Mapping[str, Callable[[Words], str]] = {
     "crashed": lambda w: f"{w.who} dies; what it has written survives in the page cache.",
     "power-lost": _power_lost,
     "disk-lost": lambda w: f"the disk of {w.who} comes back empty.",
-    "stopped": lambda w: f"{w.who} shuts down in good order.",
+    "stopped": lambda w: f"{w.who} shuts down cleanly.",
     "restarted": _restarted,
     "paused": lambda w: f"{w.who} is paused; the others continue.",
     "resumed": lambda w: f"{w.who} continues, and has not noticed the pause.",

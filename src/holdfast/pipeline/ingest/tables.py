@@ -114,8 +114,8 @@ def _compare(spark: SparkSession, asked: Ingest, source: Source) -> None:
         )
     if (before.value_format, before.schema) != (source.value_format, source.schema):
         raise PipelineError(
-            f"{asked.table} was made for values in {before.value_format} with other fields: a "
-            "batch that a dead driver left half done must be finished with those it began with",
+            f"{asked.table} was made for values in {before.value_format} with other fields: "
+            "a batch that an earlier run left unfinished must be finished with the same fields",
             hint=f"use the same --value-format and --schema, or {ANOTHER}",
         )
     if not asked.topics.hold_all_of(Topics.parsed(before.topics)):
@@ -126,7 +126,7 @@ def _compare(spark: SparkSession, asked: Ingest, source: Source) -> None:
     if table.toDF().take(1) and not _exists(spark, f"{asked.checkpoint}/metadata"):
         raise PipelineError(
             f"{asked.table} has rows, but its checkpoint {asked.checkpoint} is gone: "
-            "from the start again every row would be there twice",
+            "reading again from the start would duplicate every row",
             hint=f"put the checkpoint back, or {ANOTHER}",
         )
     if known != source.to_json():

@@ -17,7 +17,7 @@ LOOK_S: Final = 5.0
 SAY_AFTER: Final = 3
 """The number of checks in a row without a running task."""
 WORDS: Final = (
-    "waiting: Spark has no free executor for us. Are there workers, and do others use all their "
+    "waiting: Spark has no free executor. Are there workers, and do others use all their "
     "cores or memory? (--conf spark.cores.max, spark.executor.memory)"
 )
 

@@ -144,7 +144,7 @@ def verify(where: Path) -> None:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         if found != jar.sha256:
             raise PipelineError(
-                f"{jar.file} is not the file we know: its SHA-256 is {found}, not {jar.sha256}",
+                f"{jar.file} is not the expected file: its SHA-256 is {found}, not {jar.sha256}",
                 hint="a proxy or mirror may have answered with something else; fetch again",
             )
 

@@ -13,7 +13,7 @@ WEAK_ISR: Final = "weak-isr"
 STRONG_ISR: Final = "strong-isr"
 INVARIANTS: Final = {
     WEAK_ISR: "all that a presumed leader has committed is held by all members of its own ISR",
-    STRONG_ISR: "all that a presumed leader has committed is held by all members of the agreed ISR",
+    STRONG_ISR: "all that a presumed leader has committed is held by the controller's ISR",
 }
 
 

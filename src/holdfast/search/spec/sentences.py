@@ -11,8 +11,8 @@ from holdfast.search.spec.state import Record, ReplicaState, State
 from holdfast.search.spec.trace import Step
 
 LEGEND: Final = (
-    "m0/1 is record m0, written in leader epoch 1. What stands left of | is below the replica's "
-    "high watermark. * marks who acted."
+    "m0/1 is record m0, written in leader epoch 1. Records left of | are below the replica's "
+    "high watermark. * marks the replica that acted."
 )
 
 
@@ -45,9 +45,9 @@ def _leader(step: Step, old: ReplicaState) -> str:
         case "leader-writes":
             return f"{me} appends {record(new.log[-1])} at offset {len(old.log)}."
         case "leader-shrinks":
-            return f"{me} takes {other} out of the ISR: {isr} is agreed."
+            return f"{me} takes {other} out of the ISR; the controller's ISR is {isr}."
         case "leader-expands":
-            return f"{me} takes {other} into the ISR: {isr} is agreed."
+            return f"{me} takes {other} into the ISR; the controller's ISR is {isr}."
         case _:
             assert step.action == "leader-raises"
             return f"{me} raises its high watermark to {new.high_watermark}."
@@ -101,7 +101,7 @@ def _rows(step: Step) -> list[Row]:
     leader = state.requests[-1].leader if state.requests else None
     lead = "nobody leads" if leader is None else f"{name(leader)} leads"
     epoch = f"epoch {len(state.requests) - 1}" if state.requests else "no epoch"
-    rows: list[Row] = [(" ", "agreed", epoch, lead, f"ISR {names(state.agreed_isr)}", "")]
+    rows: list[Row] = [(" ", "controller", epoch, lead, f"ISR {names(state.agreed_isr)}", "")]
     for number, replica in enumerate(state.replicas):
         acted = not step.action.startswith("controller") and step.who[:1] == (number,)
         rows.append(("*" if acted else " ", name(number), *_beliefs(number, replica)))
@@ -128,7 +128,7 @@ def reason(state: State, invariant: str) -> str:
             for member in isr:
                 theirs = state.replicas[member].log[offset : offset + 1]
                 if theirs != (one,):
-                    own = "its" if invariant == WEAK_ISR else "the agreed"
+                    own = "its" if invariant == WEAK_ISR else "the controller's"
                     held = f"holds {record(theirs[0])}" if theirs else "holds nothing"
                     return (
                         f"{name(number)} presumes leadership and has committed {record(one)} at "

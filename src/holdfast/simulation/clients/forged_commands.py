@@ -1,4 +1,4 @@
-"""Forged controller commands: a stranger sends them to a broker, with guessed epochs.
+"""Forged controller commands: a client sends them to a broker, with guessed epochs.
 
 The stranger has all public information: topics, ids, leaders, the controller. Broker epochs and
 controller epochs are small numbers, so about half of its guesses are right. The coordination store
@@ -47,7 +47,7 @@ def forge(cluster: SimulatedCluster, machine: Machine, partition: TopicPartition
     forger = _Forger(cluster, machine, partition)
     request, version = cluster.rng.choice((forger.stop, forger.roles, forger.metadata))()
     kind = type(request).__name__.removesuffix("Request")
-    cluster.recording.emit("said", text=f"a stranger sends {kind} to {machine.host}")
+    cluster.recording.emit("said", text=f"a client sends a forged {kind} to {machine.host}")
 
     async def send() -> None:
         client = cluster.client("stranger")

@@ -128,7 +128,9 @@ class MemoryStore(Store):
         self._is_away = True
         self._connection += 1
         for request in (*self._requests, *self._answers):
-            self._fail(request, StoreAwayError("the store went away", outcome_unknown=True))
+            self._fail(
+                request, StoreAwayError("the store became unreachable", outcome_unknown=True)
+            )
         self._requests.clear()
         self._answers.clear()
         self._server_notices_silence()
@@ -181,7 +183,7 @@ class MemoryStore(Store):
 
     async def _send(self, job: Callable[[], T], *, needs_session: bool) -> T:
         if self._is_away:
-            raise StoreAwayError("the store is away")
+            raise StoreAwayError("the store is unreachable")
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._requests.append(_Request(job, answer, needs_session))
         self._later(self._arrive, self._server_loop)

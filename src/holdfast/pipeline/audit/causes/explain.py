@@ -266,7 +266,7 @@ def _unread(finding: Finding, sources: _Sources) -> Finding | None:
     if any(one.first_segment == start for one in replicas):
         kind, who = kinds.RETENTION, "Retention deleted"
     else:
-        kind, who = kinds.DELETED_RECORDS, "Somebody asked to delete"
+        kind, who = kinds.DELETED_RECORDS, "A DeleteRecords request removed"
     text = (
         f"{who} everything below offset {start} before {reader} had read it: the log of "
         f"{truth.broker} begins there."

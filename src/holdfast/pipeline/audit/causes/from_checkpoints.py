@@ -173,8 +173,8 @@ def _shortened(asked: Asked, truth: ReplicaFacts, replicas: Sequence[ReplicaFact
         if known is not None and known > max(one.log_end_offset, asked.span.start):
             text = (
                 f"The checkpoint of {one.broker} says that everything below offset {known} was "
-                f"committed, but its log ends at {one.log_end_offset}: {what} most likely went "
-                "with a power failure, before a flush."
+                f"committed, but its log ends at {one.log_end_offset}: a power failure before a "
+                f"flush most likely removed {what}."
             )
             return Reason(
                 kind=kinds.LOST_FLUSH,

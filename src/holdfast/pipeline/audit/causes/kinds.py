@@ -35,10 +35,10 @@ HEADLINES: Final[Mapping[str, str]] = {
     STALE_REPLICA: "A copy that has not followed",
     RESENT: "Sent again by the producer",
     READ_AGAIN: "Read again",
-    PASSED_OVER: "Passed over by a reader",
+    PASSED_OVER: "Skipped by a reader",
     FEW_COPIES: "Too few replicas were in sync",
     RECREATED: "The topic was deleted and created again",
     RETENTION: "Deleted by retention before it was read",
     DELETED_RECORDS: "Deleted on request before it was read",
-    UNKNOWN_CAUSE: "The files alone do not say",
+    UNKNOWN_CAUSE: "The files do not show the cause",
 }
