@@ -10,14 +10,22 @@ from holdfast.lab.render.frames import Frame, fold, steps, table
 from holdfast.lab.scenarios.catalogue import UnknownScenarioError, ids, load, paths, section_of
 from holdfast.lab.scenarios.commands import HANDLERS, Stage
 from holdfast.lab.scenarios.options import OPTIONS, build
-from holdfast.lab.scenarios.run import Run, new_stage, play, run_scenario
+from holdfast.lab.scenarios.run import PRINTING, Run, new_stage, play, run_scenario
 from holdfast.lab.scenarios.rewrite import rewritten
-from holdfast.lab.scenarios.scenario import Scenario, ScenarioError, Variant, parse, suggestion
+from holdfast.lab.scenarios.scenario import (
+    Scenario,
+    ScenarioError,
+    Step,
+    Variant,
+    parse,
+    suggestion,
+)
 from holdfast.lab.seeds.seeded_run import SeededRun, run_seed
 
 __all__ = [
     "HANDLERS",
     "OPTIONS",
+    "PRINTING",
     "Explanation",
     "Frame",
     "Run",
@@ -25,6 +33,7 @@ __all__ = [
     "ScenarioError",
     "SeededRun",
     "Stage",
+    "Step",
     "UnknownScenarioError",
     "Variant",
     "Verdict",
