@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from holdfast.lab import (
@@ -95,7 +96,7 @@ def _on_command(case: Case, step: int, command: str) -> dict[str, Any]:
 
 def _shown(case: Case, result: _Played) -> dict[str, Any]:
     world = result.stage.world
-    frames = fold(world.recorder.events)
+    frames = _frames(result)
     return {
         "case": case.to_dict(),
         "title": result.scenario.title,
@@ -111,6 +112,13 @@ def _shown(case: Case, result: _Played) -> dict[str, Any]:
             dict.fromkeys(one.label for one in world.history.acknowledgements.values())
         ),
     }
+
+
+def _frames(result: _Played) -> list[Frame]:
+    frames = fold(result.stage.world.recorder.events)
+    # Without commands the lab numbers the frames, but all of them are the start of this case.
+    at_start = len(result.controls) == 1
+    return [replace(one, step=0) for one in frames] if at_start else frames
 
 
 def _last_action(frames: list[Frame]) -> int:
