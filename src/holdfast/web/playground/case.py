@@ -18,6 +18,7 @@ _FREE_PLAY = """\
 # Free play: three brokers, one partition, and everything that you do to them.
 
 cluster brokers=(b1,b2,b3)
+deliver controller
 """
 
 

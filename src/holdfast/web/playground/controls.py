@@ -14,7 +14,7 @@ from holdfast.lab.world.broker import SimBroker
 from holdfast.lab.world.world import World
 from holdfast.web.playground.in_flight import content_of
 
-Button = dict[str, str]
+Button = dict[str, Any]
 
 
 def controls_of(stage: Stage) -> dict[str, Any]:
@@ -29,9 +29,10 @@ def controls_of(stage: Stage) -> dict[str, Any]:
     }
 
 
-def _button(label: str, command: str, hint: str = "") -> Button:
+def _button(label: str, command: str, hint: str = "", *, rare: bool = False) -> Button:
+    """A button; a `rare` one is folded away."""
     meaning = HANDLERS[command.split(maxsplit=1)[0]].meaning
-    return {"label": label, "command": command, "hint": hint or meaning}
+    return {"label": label, "command": command, "hint": hint or meaning, "rare": rare}
 
 
 def _message(world: World, place: int) -> dict[str, Any]:
@@ -80,28 +81,37 @@ def _state(world: World, broker: SimBroker) -> str:
 def _of_living(world: World, broker: SimBroker) -> Iterator[Button]:
     name = broker.name
     if isinstance(broker.replica.role, Leader) and not broker.paused:
-        label = _next_label(world)
-        for acks in ("all", "1", "0"):
-            hint = f"A producer sends the record {label} to {name} with acks={acks}."
-            yield _button(f"Send {label}, acks={acks}", f"produce {name} acks={acks}\n  {label}", hint)
-        yield _button("Read", f"consume reader from={name}", f"A consumer polls {name} once.")
+        yield from _of_clients(world, name)
     yield _button("Kill", f"crash {name}", "The process dies. What it wrote stays.")
     hint = "The machine loses power, and everything that is not on its disk."
     yield _button("Lose power", f"crash {name} keep=flushed", hint)
     hint = f"Disconnect {name} from every other broker and the controller."
     yield _button("Disconnect", f"cut {name}", hint)
-    pausing = "resume" if broker.paused else "pause"
-    yield _button(pausing.capitalize(), f"{pausing} {name}")
+    if broker.paused:
+        yield _button("Resume", f"resume {name}")
+    else:
+        yield _button("Pause", f"pause {name}", rare=True)
     if broker.id in world.store.sessions:
-        yield _button("Expire session", f"expire {name}")
+        yield _button("Expire session", f"expire {name}", rare=True)
     else:
         yield _button("Register again", f"rejoin {name}")
-    yield _button("Flush", f"flush {name}")
-    yield _button("Stop cleanly", f"stop {name}")
+    yield _button("Flush", f"flush {name}", rare=True)
     if broker.disk.fails or broker.disk.unreadable:
         yield _button("Mend the disk", f"disk {name} works", "The disk works again.")
     else:
-        yield _button("Break the disk", f"disk {name} fails", "Every write fails from now on.")
+        yield _button("Stop cleanly", f"stop {name}", rare=True)
+        hint = "Every write fails from now on."
+        yield _button("Break the disk", f"disk {name} fails", hint, rare=True)
+
+
+def _of_clients(world: World, name: str) -> Iterator[Button]:
+    label = _next_label(world)
+    for acks in ("all", "1", "0"):
+        hint = f"A producer sends the record {label} to {name} with acks={acks}."
+        command = f"produce {name} acks={acks}\n  {label}"
+        yield _button(f"Send {label}, acks={acks}", command, hint, rare=acks != "all")
+    hint = f"A consumer polls {name} once."
+    yield _button("Read", f"consume reader from={name}", hint, rare=True)
 
 
 def _of_dead(world: World, broker: SimBroker) -> Iterator[Button]:
@@ -109,8 +119,8 @@ def _of_dead(world: World, broker: SimBroker) -> Iterator[Button]:
     yield _button("Restart", f"restart {name}")
     if broker.id in world.store.sessions:
         yield _button("Expire session", f"expire {name}")
-    yield _button("Lose power too", f"power-loss {name}")
-    yield _button("Lose the disk", f"lose-disk {name}")
+    yield _button("Lose power too", f"power-loss {name}", rare=True)
+    yield _button("Lose the disk", f"lose-disk {name}", rare=True)
 
 
 def _next_label(world: World) -> str:
@@ -137,12 +147,12 @@ def _of_controller(world: World) -> Iterator[Button]:
         return
     yield _button("Elect preferred", "elect preferred", "Elect the preferred leader, if it can be.")
     yield _button("Elect unclean", "elect unclean", "Elect a leader that may lack records.")
-    yield _button("Kill", "crash controller", "The controller dies.")
     if controller.paused:
         yield _button("Resume", "resume controller")
     else:
-        yield _button("Pause", "pause controller")
-    yield _button("Elect another", "elect-controller")
+        yield _button("Pause", "pause controller", rare=True)
+    yield _button("Kill", "crash controller", "The controller dies.", rare=True)
+    yield _button("Elect another", "elect-controller", rare=True)
 
 
 def _cluster(world: World) -> Sequence[Button]:

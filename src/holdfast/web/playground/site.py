@@ -40,12 +40,18 @@ def write_playground(folder: Path, pyodide: Path) -> None:
     (folder / "pyodide").mkdir(parents=True, exist_ok=True)
     for name in PYODIDE:
         shutil.copyfile(pyodide / name, folder / "pyodide" / name)
-    contents = {"<!--STEPPER-->": asset("stepper_section.html"), "<!--KNOWN-->": safe_json(_known())}
+    contents = {
+        "<!--STEPPER-->": asset("stepper_section.html"),
+        "<!--KNOWN-->": safe_json(_known()),
+    }
     texts = {
         "index.html": filled("playground/index.html", "Holdfast playground", contents),
         "playground.css": _style_sheet(),
         "stepper.js": asset("stepper.js"),
-        **{name: asset(f"playground/{name}") for name in ("playground.js", "controls.js", "worker.js")},
+        **{
+            name: asset(f"playground/{name}")
+            for name in ("playground.js", "controls.js", "worker.js")
+        },
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -79,7 +85,9 @@ def _style_sheet() -> str:
     light = f":root{{color-scheme:light dark;{variables(LIGHT)}}}"
     dark = f"@media (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}"
     picture = style_sheet(variables=True)
-    return "\n".join((light, dark, asset("stepper.css"), picture, asset("playground/playground.css")))
+    return "\n".join(
+        (light, dark, asset("stepper.css"), picture, asset("playground/playground.css"))
+    )
 
 
 def _known() -> dict[str, Any]:

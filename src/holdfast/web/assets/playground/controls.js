@@ -43,6 +43,7 @@ function renderVerdict() {
   el("record").replaceChildren(...shown.records.map(label =>
     node("option", { value: label, textContent: label })));
   if (judged?.lost.length) el("record").value = judged.lost[0];
+  el("shell-words").textContent = isOwn() ? "Save it as a file, then in a terminal:" : "In a terminal:";
   el("shell").textContent = shellCommand();
 }
 
@@ -141,9 +142,23 @@ function messageList(messages) {
 function group(name, state, buttons, kind) {
   const title = node("h2", { textContent: name });
   if (state) title.append(node("span", { className: "state", textContent: state }));
-  const row = node("div", { className: "buttons" }, ...buttons.map(one =>
-    button(one.label, one.command, one.hint, `${name}/${one.label}`, kind === "cluster" ? "" : `${one.label}: ${name}`)));
+  const made = buttons.map(one => button(one.label, one.command, one.hint,
+    `${name}/${one.label}`, kind === "cluster" ? "" : `${one.label}: ${name}`));
+  const row = node("div", { className: "buttons" }, ...made.filter((_, place) => !buttons[place].rare));
+  const rare = made.filter((_, place) => buttons[place].rare);
+  if (rare.length) row.append(unfolding(name, rare));
   return node("section", { className: `group ${kind}` }, title, row);
+}
+
+// Unfolded stays unfolded when the buttons are made again.
+const unfolded = new Set();
+
+function unfolding(name, buttons) {
+  const more = node("details", { className: "more", open: unfolded.has(name) },
+    node("summary", { textContent: "More" }), node("div", { className: "buttons" }, ...buttons));
+  more.querySelector("summary").setAttribute("aria-label", `More for ${name}`);
+  more.addEventListener("toggle", () => more.open ? unfolded.add(name) : unfolded.delete(name));
+  return more;
 }
 
 // A keyboard stays where it was although the buttons are new.

@@ -134,5 +134,4 @@ function change(overrides) {
 }
 
 onShow = frame => renderControls(shown.controls[frame.step], frame.step);
-window.addEventListener("hashchange", () => { stop(); open(caseOfAddress(), "address"); });
 window.addEventListener("popstate", () => { stop(); open(caseOfAddress(), "address"); });
