@@ -119,7 +119,7 @@ site: site-playground
 
 site-playground: setup
 	@sh scripts/fetch-pyodide $(VENV)/pyodide
-	@$(BIN)/python -m holdfast.web.playground.site $(SITE)/playground $(VENV)/pyodide
+	@$(BIN)/python -m holdfast.web.playground $(SITE)/playground $(VENV)/pyodide
 
 map:
 	@$(PYTHON) scripts/file-map

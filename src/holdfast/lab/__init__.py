@@ -10,8 +10,8 @@ from holdfast.lab.render.frames import Frame, fold, steps, table
 from holdfast.lab.scenarios.catalogue import UnknownScenarioError, ids, load, paths, section_of
 from holdfast.lab.scenarios.commands import HANDLERS, Stage
 from holdfast.lab.scenarios.options import OPTIONS, build
-from holdfast.lab.scenarios.run import PRINTING, Run, new_stage, play, run_scenario
 from holdfast.lab.scenarios.rewrite import rewritten
+from holdfast.lab.scenarios.run import PRINTING, Run, new_stage, play, run_scenario
 from holdfast.lab.scenarios.scenario import (
     Scenario,
     ScenarioError,

@@ -87,9 +87,13 @@ def _paragraphs(case: Case, base: Scenario, variant: Variant) -> Iterator[str]:
     options = " ".join(f"{key}={value}" for key, value in variant.options.items())
     yield f"variant {variant.name} {options}".rstrip()
     # The first step that acts creates the cluster; the lab counts the steps after it.
-    for step in islice((one for one in base.steps if acts(one)), (case.kept or 0) + 1):
-        yield _text_of(step)
-    yield from case.commands
+    kept = list(islice((one for one in base.steps if acts(one)), (case.kept or 0) + 1))
+    yield from map(_text_of, kept)
+    # Otherwise the scenario's last narration would seem to be about the own commands.
+    is_narrated = any(one.narration for one in kept)
+    for place, command in enumerate(case.commands):
+        narration = "# From here on: your own commands.\n" if is_narrated and place == 0 else ""
+        yield narration + command
     yield "verdict"
 
 

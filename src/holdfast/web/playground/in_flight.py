@@ -11,6 +11,7 @@ from holdfast.lab.world.messages import (
     Envelope,
     FetchRequest,
     FetchResponse,
+    Payload,
     ProduceRequest,
     ProduceResponse,
     ReadRequest,
@@ -24,7 +25,15 @@ from holdfast.model import NO_BROKER, BrokerId
 
 def content_of(envelope: Envelope, world: World) -> str:
     """The message's name, and the numbers that matter."""
-    payload = envelope.payload
+    return (
+        _of_replication(envelope.payload, world)
+        or _of_records(envelope.payload)
+        or (envelope.wire_name)
+    )
+
+
+def _of_records(payload: Payload) -> str:
+    """The messages that carry records or ask for them."""
     match payload:
         case FetchRequest():
             return f"Fetch from {payload.asked.fetch_offset}"
@@ -33,6 +42,17 @@ def content_of(envelope: Envelope, world: World) -> str:
         case FetchResponse() | ReadResponse():
             records = (record for batch in payload.batches for record in batch.records)
             return f"Fetch answer: {_answer(payload.answer, records)}"
+        case ProduceRequest():
+            return f"Produce {_labels(payload.records)}, acks={payload.acks}"
+        case ProduceResponse():
+            return f"Produce answer: {payload.error.name if payload.error else 'acknowledged'}"
+        case _:
+            return ""
+
+
+def _of_replication(payload: Payload, world: World) -> str:
+    """The messages about leaders and the ISR."""
+    match payload:
         case StateMessage():
             state = payload.state
             leader = "nobody" if state.leader == NO_BROKER else world.name_of(state.leader)
@@ -43,12 +63,8 @@ def content_of(envelope: Envelope, world: World) -> str:
             return f"AlterPartition: ISR {isr}?"
         case AlterResponse():
             return f"AlterPartition answer: {payload.error.name if payload.error else 'yes'}"
-        case ProduceRequest():
-            return f"Produce {_labels(payload.records)}, acks={payload.acks}"
-        case ProduceResponse():
-            return f"Produce answer: {payload.error.name if payload.error else 'acknowledged'}"
         case _:
-            return envelope.wire_name
+            return ""
 
 
 def _answer(answer: FetchAnswer, records: Iterable[Record]) -> str:

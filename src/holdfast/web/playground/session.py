@@ -168,5 +168,4 @@ def _readable(error: ScenarioError | UnknownScenarioError) -> str:
     words = str(error)
     if isinstance(error, ScenarioError):
         words = words.partition(": ")[2]
-    hint = f" ({error.hint})" if error.hint else ""
-    return f"{words[:1].upper()}{words[1:]}{hint}"
+    return f"{words} ({error.hint})" if error.hint else words

@@ -1,15 +1,12 @@
 """Writes the playground's folder: static files with relative addresses, for any web server.
 
-    python -m holdfast.web.playground.site FOLDER PYODIDE
-
-PYODIDE is the unpacked npm package. The lab goes into a zip file as it is; the page unpacks it.
+The lab goes into a zip file as it is; the page unpacks it.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -116,7 +113,3 @@ def _scenario(one: Scenario) -> dict[str, Any]:
 
 def _words(section: str) -> str:
     return section.partition("_")[2].replace("_", " ").capitalize()
-
-
-if __name__ == "__main__":
-    write_playground(Path(sys.argv[1]), Path(sys.argv[2]))

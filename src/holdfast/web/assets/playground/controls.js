@@ -17,13 +17,18 @@ function fillScenarios() {
 const scenarioOf = id =>
   known.sections.flatMap(one => one.scenarios).find(one => one.id === id) || known.freePlay;
 
+function fillVariants() {
+  const { variants } = scenarioOf(el("scenario").value);
+  el("variant").replaceChildren(...variants.map(name =>
+    node("option", { value: name, textContent: name })));
+  el("variant").parentElement.hidden = variants.length < 2;
+}
+
 function renderCase() {
   const one = shown.case, chosen = scenarioOf(one.scenario);
   el("scenario").value = one.scenario;
-  el("variant").replaceChildren(...chosen.variants.map(name =>
-    node("option", { value: name, textContent: name })));
+  fillVariants();
   el("variant").value = shown.variant;
-  el("variant").parentElement.hidden = chosen.variants.length < 2;
   el("about").textContent = chosen.title;
   el("restart").hidden = !one.commands.length && !Object.keys(one.overrides).length;
   renderVerdict();
@@ -154,7 +159,7 @@ function group(name, state, buttons, kind) {
 const unfolded = new Set();
 
 function unfolding(name, buttons) {
-  const more = node("details", { className: "more", open: unfolded.has(name) },
+  const more = node("details", { className: "rare", open: unfolded.has(name) },
     node("summary", { textContent: "More" }), node("div", { className: "buttons" }, ...buttons));
   more.querySelector("summary").setAttribute("aria-label", `More for ${name}`);
   more.addEventListener("toggle", () => more.open ? unfolded.add(name) : unfolded.delete(name));
@@ -186,14 +191,18 @@ el("typed").addEventListener("submit", event => {
 const chosenCase = (scenario, variant) => ({
   scenario, variant, kept: scenario === known.free ? 0 : null, commands: [], overrides: {},
 });
-el("scenario").addEventListener("change", () =>
-  open(chosenCase(el("scenario").value, ""), "last"));
+el("scenario").addEventListener("change", () => {
+  fillVariants();
+  start(chosenCase(el("scenario").value, el("variant").value), "last");
+});
 el("variant").addEventListener("change", () => {
-  const { kept, commands, overrides, scenario: name } = shown.case;
-  open({ scenario: name, variant: el("variant").value, kept, commands, overrides }, stepNow());
+  const scenario = el("scenario").value, variant = el("variant").value;
+  // A variant of the shown scenario keeps the own commands, and the moment.
+  if (scenario !== shown.case.scenario) return start(chosenCase(scenario, variant), "last");
+  start({ ...shown.case, variant }, stepNow());
 });
 el("restart").addEventListener("click", () =>
-  open(chosenCase(shown.case.scenario, shown.case.variant), "last"));
+  start(chosenCase(shown.case.scenario, shown.case.variant), "last"));
 el("copy").addEventListener("click", async () => {
   const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
   el("status").textContent = copied ? "The link is copied." : "Copy the link from the address bar.";
@@ -207,4 +216,4 @@ el("save").addEventListener("click", async () => {
 
 fillScenarios();
 el("usages").append(...known.commands.map(value => node("option", { value })));
-open(caseOfAddress(), "address");
+start(caseOfAddress(), "address");

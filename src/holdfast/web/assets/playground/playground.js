@@ -108,7 +108,7 @@ function push(result, at) {
 
 function render(result, at) {
   shown = result;
-  fail(result.error && `${result.error} The scenario ends here under these rules.`);
+  fail(result.error && `Under these rules the scenario stops here: ${result.error}`);
   document.querySelector("main").hidden = false;
   el("output").hidden = el("explanation").hidden = true;
   load([result.data]);
@@ -122,16 +122,32 @@ function render(result, at) {
 const isOwn = () => shown.case.kept !== null;
 const stepNow = () => frames()[places[current]].step;
 
-function act(command) {
-  stop();
-  return open(shown.case, "last", { command, step: stepNow() }).then(() => {
-    if (narrow.matches) el("command").scrollIntoView();
-  });
+// What somebody presses while an answer is on its way belongs to the case that they see; it waits,
+// and nothing happens if another case was chosen meanwhile.
+let latest = Promise.resolve();
+
+function start(one, at, changes) {
+  latest = open(one, at, changes);
+  return latest;
 }
 
-function change(overrides) {
-  open({ ...shown.case, overrides }, stepNow());
+async function whenPlayed() {
+  const seen = shown;
+  await latest;
+  const { scenario, variant } = seen.case;
+  return scenario === shown.case.scenario && variant === shown.case.variant;
+}
+
+async function act(command) {
+  stop();
+  if (!await whenPlayed()) return;
+  await start(shown.case, "last", { command, step: stepNow() });
+  if (narrow.matches) el("command").scrollIntoView();
+}
+
+async function change(overrides) {
+  if (await whenPlayed()) start({ ...shown.case, overrides }, stepNow());
 }
 
 onShow = frame => renderControls(shown.controls[frame.step], frame.step);
-window.addEventListener("popstate", () => { stop(); open(caseOfAddress(), "address"); });
+window.addEventListener("popstate", () => { stop(); start(caseOfAddress(), "address"); });
