@@ -1,9 +1,10 @@
 # Everything a contributor types. `make setup` uses the network, and so do the first `make spark`
-# (jars and, where none is here, Debian's Java), the first `make test` (Debian's ZooKeeper) and
-# `make pins`, which is for maintainers; the others run from .venv.
+# (jars and, where none is here, Debian's Java), the first `make test` (Debian's ZooKeeper), the
+# first `make site` (Pyodide) and `make pins`, which is for maintainers; the others run from .venv.
 
 PYTHON      ?= python3
 PYTEST_ARGS ?=
+SITE        ?= site
 # A worker a core; tests/support/distributing.py says which tests stay together.
 WORKERS     ?= -n auto --dist loadgroup --no-loadscope-reorder --max-worker-restart 2
 
@@ -16,7 +17,8 @@ UV    := uv==0.13.7
 COMPILE = $(BIN)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup zookeeper spark demo demo-loss test test-fast test-long check bench bench-parts map pins clean
+.PHONY: help setup zookeeper spark demo demo-loss test test-fast test-long check bench bench-parts \
+  site site-playground map pins clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -30,6 +32,7 @@ help:
 	@echo "make check      format, lint, types, import contracts, tidy tests"
 	@echo "make bench      three brokers against three of Apache Kafka's, side by side"
 	@echo "make bench-parts  each part by itself"
+	@echo "make site       write a folder for a web server: the playground"
 	@echo "make map        write docs/files.md: every module and what it does"
 	@echo "make pins       recompile requirements.txt after a change in pyproject.toml"
 	@echo "make clean      remove $(VENV) and all caches"
@@ -111,6 +114,14 @@ bench-parts: setup
 	@$(BIN)/python -m bench.growth --many 1000 --requests 10000
 	@$(BIN)/python -m bench.metrics --rounds 4 --partitions 1000
 	@$(BIN)/python -m bench.metrics_switched
+
+# A part of the site writes a folder of its own below $(SITE).
+site: site-playground
+	@echo "site: $(SITE); look at it with: $(BIN)/python -m http.server --bind 127.0.0.1 --directory $(SITE)"
+
+site-playground: setup
+	@sh scripts/fetch-pyodide $(VENV)/pyodide
+	@$(BIN)/python -m holdfast.web.playground $(SITE)/playground $(VENV)/pyodide
 
 map:
 	@$(PYTHON) scripts/file-map

@@ -14,7 +14,7 @@ from typing import Any
 from holdfast.lab.render.frames import Frame
 from holdfast.web.layout import NARROW, WIDE, Shape, layout_of
 from holdfast.web.svg import parts
-from holdfast.web.theme import filled
+from holdfast.web.theme import asset, filled
 
 
 def html_page(frames: Sequence[Frame], title: str, *, at_end: bool = False) -> str:
@@ -26,12 +26,19 @@ def html_tabs(
     scenarios: Sequence[tuple[str, Sequence[Frame]]], title: str, *, at_end: bool = False
 ) -> str:
     """A page with several scenarios, one tab each: before and after, for example."""
-    data = [_scenario_data(name, frames, at_end=at_end) for name, frames in scenarios]
-    words = "".join(_in_words(name, frames) for name, frames in scenarios)
-    return filled("stepper.html", title, {"<!--WORDS-->": words, "<!--DATA-->": _safe_json(data)})
+    data = [scenario_data(name, frames, at_end=at_end) for name, frames in scenarios]
+    contents = {
+        "/*STEPPER_CSS*/": asset("stepper.css"),
+        "<!--STEPPER-->": asset("stepper_section.html"),
+        "/*STEPPER_JS*/": asset("stepper.js"),
+        "<!--WORDS-->": "".join(_in_words(name, frames) for name, frames in scenarios),
+        "<!--DATA-->": safe_json(data),
+    }
+    return filled("stepper.html", title, contents)
 
 
-def _scenario_data(name: str, frames: Sequence[Frame], *, at_end: bool) -> dict[str, Any]:
+def scenario_data(name: str, frames: Sequence[Frame], *, at_end: bool = False) -> dict[str, Any]:
+    """What the script needs to show one scenario."""
     texts = _Once()
     rows = [
         {
@@ -102,7 +109,7 @@ class _Once:
         return list(self._places)
 
 
-def _safe_json(data: object) -> str:
+def safe_json(data: object) -> str:
     """JSON that cannot end its script element, whatever the name of a record."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     for letter in ("<", ">", "&", "\u2028", "\u2029"):

@@ -134,9 +134,14 @@ def style_sheet(*, variables: bool = False) -> str:
     return Template(_FONTS + _epochs() + _LANES + _CHIPS).substitute(colours).strip()
 
 
+def asset(name: str) -> str:
+    """A file of `assets`."""
+    return files("holdfast.web").joinpath(f"assets/{name}").read_text(encoding="utf-8")
+
+
 def filled(page: str, title: str, contents: Mapping[str, str]) -> str:
     """A page of `assets`, with its title, its colours and these contents by their placeholders."""
-    text = files("holdfast.web").joinpath(f"assets/{page}").read_text(encoding="utf-8")
+    text = asset(page)
     for mark, content in (
         ("/*LIGHT*/", variables(LIGHT)),
         ("/*DARK*/", variables(DARK)),

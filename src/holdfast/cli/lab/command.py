@@ -43,10 +43,10 @@ from holdfast.lab import (
     Variant,
     build,
     explain,
+    explain_with_remedies,
     fold,
     ids,
     load,
-    remedies,
     run_scenario,
     run_seed,
     suggestion,
@@ -221,13 +221,9 @@ def explain_command(
         chosen = _variants(scenario, variant)[0]
         overrides = overrides_of(settings, without)
         events = _run(scenario, chosen, overrides).events
-        explanation = explain(events, about)
+        played = replace(chosen, options={**chosen.options, **overrides})
+        explanation = explain_with_remedies(scenario, played, events, about)
         _demand_record(name, about, explanation)
-        lost = [one.record for one in explanation.accounts if one.outcome.endswith("lost")]
-        if lost:
-            played = replace(chosen, options={**chosen.options, **overrides})
-            kept_by = remedies(scenario, played, lost[0])
-            explanation = explain(events, about, kept_by)
     click.echo(_json(explanation.to_dict()) if as_json else explanation.to_text())
 
 

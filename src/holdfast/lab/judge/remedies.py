@@ -7,13 +7,15 @@ sent), the change does not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from holdfast.core import guard_explanation
+from holdfast.lab.judge.explain import Explanation, explain
 from holdfast.lab.scenarios.options import OPTIONS
 from holdfast.lab.scenarios.run import run_scenario
 from holdfast.lab.scenarios.scenario import Scenario, ScenarioError, Variant
+from holdfast.model import TraceEvent
 
 Change = tuple[str, str]
 
@@ -29,6 +31,16 @@ _SAFER: tuple[Change, ...] = (
     ("flush", "every-append"),
     ("reads", "leader-only"),
 )
+
+
+def explain_with_remedies(
+    scenario: Scenario, variant: Variant, events: Iterable[TraceEvent], asked: int | str
+) -> Explanation:
+    """Explain a record of this run of the scenario; if it is lost, also what would have kept it."""
+    trace = list(events)
+    explanation = explain(trace, asked)
+    lost = [one.record for one in explanation.accounts if one.outcome.endswith("lost")]
+    return explain(trace, asked, remedies(scenario, variant, lost[0])) if lost else explanation
 
 
 def remedies(scenario: Scenario, variant: Variant, label: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from holdfast.lab.judge.verdict import Verdict
@@ -57,12 +57,10 @@ def run_scenario(
     scenario: Scenario, variant: Variant, overrides: Mapping[str, str] | None = None
 ) -> Run:
     """Run the scenario. Overrides change rules and settings; then no output is expected."""
-    _check_variant(scenario, variant)
-    stage = Stage(variant=variant.options, overrides=overrides or {})
+    stage = new_stage(scenario, variant, overrides)
     outputs: list[tuple[str, ...]] = []
     mismatches: list[Mismatch] = []
-    for step in scenario.steps:
-        output = tuple(_play(scenario, stage, step))
+    for step, output in zip(scenario.steps, play(scenario, stage), strict=True):
         outputs.append(output)
         expected = step.expects(variant.name)
         if not overrides and output != expected:
@@ -84,6 +82,20 @@ def run_scenario(
     )
 
 
+def new_stage(
+    scenario: Scenario, variant: Variant, overrides: Mapping[str, str] | None = None
+) -> Stage:
+    """A stage on which no step has been played yet."""
+    _check_variant(scenario, variant)
+    return Stage(variant=variant.options, overrides=overrides or {})
+
+
+def play(scenario: Scenario, stage: Stage) -> Iterator[tuple[str, ...]]:
+    """Play the scenario step by step; yields the output of each step."""
+    for step in scenario.steps:
+        yield tuple(_play_step(scenario, stage, step))
+
+
 def _check_variant(scenario: Scenario, variant: Variant) -> None:
     """Report a wrong option at the variant's own line."""
     try:
@@ -93,7 +105,7 @@ def _check_variant(scenario: Scenario, variant: Variant) -> None:
         raise ScenarioError(str(error), scenario.path, variant.line, error.hint) from None
 
 
-def _play(scenario: Scenario, stage: Stage, step: Step) -> list[str]:
+def _play_step(scenario: Scenario, stage: Stage, step: Step) -> list[str]:
     output: list[str] = []
     if step.narration and stage.world_or_none:
         stage.world.recorder.emit("said", text=step.narration)
