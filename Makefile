@@ -1,6 +1,7 @@
 # Everything a contributor types. `make setup` uses the network, and so do the first `make spark`
-# (jars and, where none is here, Debian's Java), the first `make test` (Debian's ZooKeeper), the
-# first `make site` (Pyodide) and `make pins`, which is for maintainers; the others run from .venv.
+# (jars and, where none is here, Debian's Java), the first `make test` (Debian's ZooKeeper and
+# Chromium), the first `make site` (Pyodide) and `make pins`, which is for maintainers; the others
+# run from .venv.
 
 PYTHON      ?= python3
 PYTEST_ARGS ?=
@@ -17,7 +18,7 @@ UV    := uv==0.13.7
 COMPILE = $(BIN)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
-.PHONY: help setup zookeeper spark demo demo-loss test test-fast test-long check bench bench-parts \
+.PHONY: help setup zookeeper chromium spark demo demo-loss test test-fast test-long check bench bench-parts \
   site site-playground map pins clean
 MAKEFLAGS += --no-print-directory
 
@@ -58,6 +59,10 @@ $(STAMP): requirements.txt pyproject.toml
 zookeeper: setup
 	@sh scripts/fetch-zookeeper $(VENV)/zookeeper
 
+# Debian's Chromium for the tests of pages, likewise.
+chromium: setup
+	@sh scripts/fetch-chromium
+
 # Java, Spark's Kafka connector and Delta Lake; afterwards Spark needs no network.
 spark: setup
 	@sh scripts/fetch-java $(VENV)/java
@@ -75,11 +80,11 @@ test-fast: setup
 	@$(COMPILE)
 	@$(BIN)/python -m pytest $(WORKERS) -m "not slow and not long" $(PYTEST_ARGS)
 
-test: setup zookeeper spark
+test: setup zookeeper chromium spark
 	@$(COMPILE)
 	@$(BIN)/python -m pytest $(WORKERS) -m "not long" $(PYTEST_ARGS)
 
-test-long: setup zookeeper spark
+test-long: setup zookeeper chromium spark
 	@$(COMPILE)
 	@$(BIN)/python -m pytest $(WORKERS) $(PYTEST_ARGS)
 
