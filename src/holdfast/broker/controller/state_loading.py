@@ -30,6 +30,8 @@ class Loaded:
 
     topics: dict[str, TopicNode] = field(default_factory=dict)
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    cluster: dict[str, str] = field(default_factory=dict)
+    """The settings for all brokers."""
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     versions: dict[TopicPartition, int] = field(default_factory=dict)
     unclean: dict[TopicPartition, tuple[UncleanElection, ...]] = field(default_factory=dict)
@@ -61,9 +63,19 @@ async def load_brokers(store: Store, log: LogLines) -> LiveBrokers:
     return live
 
 
+async def _load_cluster_configs(store: Store, log: LogLines) -> dict[str, str]:
+    path = paths.broker_config(paths.ALL_BROKERS)
+    node = await store.get(path)
+    try:
+        return decode_config(path, node.data) if node is not None else {}
+    except DamagedNodeError as error:
+        log.error("settings ignored", error=str(error))
+        return {}
+
+
 async def load(store: Store, log: LogLines) -> Loaded:
     """All topics and partitions. A damaged node is skipped and logged, never guessed."""
-    loaded = Loaded()
+    loaded = Loaded(cluster=await _load_cluster_configs(store, log))
     names = await store.children(paths.TOPICS)
     nodes = await store.get_many([paths.topic(name) for name in names])
     configs = await store.get_many([paths.topic_config(name) for name in names])
