@@ -103,10 +103,14 @@ async def _alter_all(
 ) -> None:
     if validate_only:
         return
-    settings = {name: service.core_settings(name, layers=layers) for name in service.topics}
-    async with _in_order(service, settings):
-        await _write(service, path, dict(layers.cluster))
-        service.cluster_configs = dict(layers.cluster)
+    settings = {name: service.core_settings(name, layers=layers) for name in service.topic_configs}
+    service.next_layers = layers
+    try:
+        async with _in_order(service, settings):
+            await _write(service, path, dict(layers.cluster))
+            service.cluster_configs = dict(layers.cluster)
+    finally:
+        service.next_layers = None
 
 
 async def _write(

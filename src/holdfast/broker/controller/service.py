@@ -78,8 +78,11 @@ class ControllerService:
         self.topics: dict[str, TopicNode] = {}
         self.topic_names: dict[bytes, str] = {}
         self.topic_configs: dict[str, dict[str, str]] = {}
+        """Also of topics that are being created."""
         self.cluster_configs: dict[str, str] = {}
         """The settings for all brokers, as the store has them: our broker's own view is later."""
+        self.next_layers: Layers | None = None
+        """While a change of the settings for all brokers is in progress."""
         self.broker_nodes = LiveBrokers().nodes
         self.channels: dict[BrokerId, Channel] = {}
         self.is_over = False

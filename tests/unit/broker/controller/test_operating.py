@@ -221,6 +221,33 @@ def test_the_controller_decides_by_the_stored_settings_before_its_broker_has_rea
     play(tmp_path / "store", scenario)
 
 
+def test_a_topic_that_is_being_created_is_part_of_a_change_for_all_brokers(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        is_writing, may_write = asyncio.Event(), asyncio.Event()
+        core, lowered = harness.service.core, setting("min.insync.replicas", "1")
+
+        async def wait() -> None:
+            is_writing.set()
+            await may_write.wait()
+
+        harness.store.outcomes.append(wait)
+        earlier = asyncio.ensure_future(harness.create("earlier"))
+        await is_writing.wait()
+        change = asyncio.ensure_future(
+            alter_broker_configs(harness.service, "", lambda _: lowered, validate_only=False)
+        )
+        await eventually(lambda: core.settings_change is not None, "the change has begun")
+        later = asyncio.ensure_future(harness.create("later"))
+        created = TopicPartition("later", 0)
+        await eventually(lambda: created in core.partitions, "another topic is being created")
+        may_write.set()
+        await asyncio.gather(earlier, change, later)
+        found = {one.topic: core.settings[one].min_insync_replicas for one in core.partitions}
+        assert found == {"earlier": 1, "later": 1}
+
+    play(tmp_path / "store", scenario)
+
+
 def test_a_change_that_waited_leaves_nothing_of_a_topic_that_was_deleted(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()
