@@ -20,7 +20,7 @@ from holdfast.broker.metadata.store_nodes import (
     decode_topic,
     decode_unclean,
 )
-from holdfast.coordination import Store, paths
+from holdfast.coordination import Node, Store, paths
 from holdfast.model import BrokerEpoch, BrokerId, PartitionState, TopicPartition
 
 
@@ -63,9 +63,8 @@ async def load_brokers(store: Store, log: LogLines) -> LiveBrokers:
     return live
 
 
-async def _load_cluster_configs(store: Store, log: LogLines) -> dict[str, str]:
+def _cluster_configs(node: Node | None, log: LogLines) -> dict[str, str]:
     path = paths.broker_config(paths.ALL_BROKERS)
-    node = await store.get(path)
     try:
         return decode_config(path, node.data) if node is not None else {}
     except DamagedNodeError as error:
@@ -75,10 +74,12 @@ async def _load_cluster_configs(store: Store, log: LogLines) -> dict[str, str]:
 
 async def load(store: Store, log: LogLines) -> Loaded:
     """All topics and partitions. A damaged node is skipped and logged, never guessed."""
-    loaded = Loaded(cluster=await _load_cluster_configs(store, log))
+    loaded = Loaded()
     names = await store.children(paths.TOPICS)
     nodes = await store.get_many([paths.topic(name) for name in names])
-    configs = await store.get_many([paths.topic_config(name) for name in names])
+    common = paths.broker_config(paths.ALL_BROKERS)
+    *configs, cluster = await store.get_many([*map(paths.topic_config, names), common])
+    loaded.cluster = _cluster_configs(cluster, log)
     for name, node, config in zip(names, nodes, configs, strict=True):
         if node is None:
             continue
