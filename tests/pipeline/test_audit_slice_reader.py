@@ -115,6 +115,23 @@ def damage(path: Path, what: bytes) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.parametrize("segment", [1, -1])
+def test_a_last_batch_whose_count_is_damaged_is_unreadable_as_a_whole(
+    root: Path, segment: int
+) -> None:
+    found = replica(root)
+    path = Path(found.segments[segment].path)
+    content = bytearray(path.read_bytes())
+    last = len(content) - [*batches(bytes(content))][-1].header.size
+    content[last + 23 : last + 27] = bytes(4)
+    path.write_bytes(content)
+    part = read(found, settled=END)
+    [hole] = part.unreadable
+    end = found.segments[segment].span.upper or END
+    assert (hole.first, hole.until) == (end - EACH, end)
+    assert offsets(part) == [one for one in range(END) if not hole.first <= one < hole.until]
+
+
 def test_a_damaged_batch_reaches_no_further_than_its_segment(root: Path) -> None:
     """Its last offset delta may be what is damaged."""
     found = replica(root)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from holdfast.broker.clock import Clock
+from holdfast.broker.controller.conditions import RepeatedTask
 from holdfast.broker.controller.controller_election import Elector
 from holdfast.broker.controller.host import Host
 from holdfast.broker.controller.service import ControllerService
@@ -113,7 +114,7 @@ class Broker:
         self.begin_stop = begin_stop
         self.is_started = self.is_stopping = False
         self.endpoint = Endpoint("", 0)
-        self._reload: asyncio.Task[None] | None = None
+        self._reload = RepeatedTask(loop, self._reload_configs, log)
         self.tasks = RequestTasks(loop)
         self.configs = Configs(self.id, layers, log)
         self.links = Links(loop, rng)
@@ -278,7 +279,7 @@ class Broker:
         await self.store.open()
         identify = partial(self.membership.identify, self.directory)
         self.metadata.cluster_id = await self._patiently(identify)
-        self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload_soon())
+        self.store.watch(paths.CONFIG_CHANGES, lambda _: self._reload.soon())
         await self._patiently(partial(self.configs.reload, self.store))
         await self._patiently(partial(self.stray_logs.delete, is_running=False))
         await self.replicas.load()
@@ -330,10 +331,6 @@ class Broker:
 
     # Settings.
 
-    def _reload_soon(self) -> None:
-        if self._reload is None:
-            self._reload = self.loop.create_task(self._reload_configs())
-
     async def _reload_configs(self) -> None:
         try:
             changed = await self.configs.reload(self.store)
@@ -343,8 +340,6 @@ class Broker:
         except StoreError as error:
             # The watch is called again when the store is back.
             self.log.warning("settings not read", error=str(error))
-        finally:
-            self._reload = None
 
     def _settings_changed(self) -> None:
         """The broker's own settings have changed while it runs."""

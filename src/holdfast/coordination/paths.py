@@ -11,6 +11,8 @@ CONFIG_CHANGES = "/config/changes"
 DELETE_TOPICS = "/admin/delete_topics"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 BROKER_INCARNATIONS = "/holdfast/lives"
+ALL_BROKERS = "<default>"
+"""In place of a broker's id: the settings for all brokers."""
 
 LASTING_PATHS = (
     "/cluster",
@@ -56,7 +58,7 @@ def topic_config(name: str) -> str:
 
 
 def broker_config(broker: int | str) -> str:
-    """A broker's dynamic settings; `<default>` for all brokers."""
+    """A broker's dynamic settings, or those for `ALL_BROKERS`."""
     return f"{BROKER_CONFIGS}/{broker}"
 
 

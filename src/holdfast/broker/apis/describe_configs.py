@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.broker.apis.alter_configs_common import GROUP, unexpected
-from holdfast.broker.controller.config_changes import ALL_BROKERS, BROKER, TOPIC
+from holdfast.broker.controller.config_changes import BROKER, TOPIC
 from holdfast.broker.errors import RefusedError
 from holdfast.broker.metadata.dynamic_configs import Configs
 from holdfast.broker.metadata.metadata_cache import Metadata
@@ -78,7 +78,7 @@ async def _describe(
         own = await _read(store, paths.topic_config(name), dict(known))
         return describe_topic(TopicConfigs(own, layers), keys)
     if asked.resource_type == BROKER:
-        shared = await _read(store, paths.broker_config(ALL_BROKERS), dict(layers.cluster))
+        shared = await _read(store, paths.broker_config(paths.ALL_BROKERS), dict(layers.cluster))
         if not name:
             return describe_cluster(replace(layers, cluster=shared), keys)
         broker = configs.settings.node_id

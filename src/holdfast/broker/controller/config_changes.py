@@ -22,7 +22,7 @@ from holdfast.broker.settings import (
     alter_cluster,
     alter_topic,
 )
-from holdfast.coordination import Create, Operation, Set, paths
+from holdfast.coordination import Check, Create, Operation, Set, paths
 from holdfast.core import Settings
 from holdfast.model import ErrorCode
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 TOPIC: Final = 2
 BROKER: Final = 4
-ALL_BROKERS: Final = "<default>"
 AGREE_S: Final = 10.0
 _MINIMUM: Final = "min.insync.replicas"
 
@@ -43,19 +42,20 @@ async def alter_topic_configs(
     service: ControllerService, name: str, asked: Asked, *, validate_only: bool
 ) -> None:
     """Change a topic's settings; RefusedError."""
-    if name not in service.topics:
-        raise RefusedError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
-        )
     async with service.config_changes:
+        if name not in service.topics:  # Perhaps deleted while we waited for an earlier change.
+            raise RefusedError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+            )
         own = service.topic_configs.get(name, {})
-        configs = TopicConfigs(own, service.host.configs.layers)
+        configs = TopicConfigs(own, service.layers)
         changed = alter_topic(configs, asked(own))
         if validate_only or changed == own:
             return
         settings = {name: service.core_settings(name, changed)}
         async with _in_order(service, settings):
-            await _write(service, paths.topic_config(name), changed)
+            exists = Check(paths.topic(name))
+            await _write(service, paths.topic_config(name), changed, exists)
             if name in service.topics:
                 service.topic_configs[name] = changed
 
@@ -69,8 +69,8 @@ async def alter_broker_configs(
             ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}"
         )
     async with service.config_changes:
-        layers = service.host.configs.layers
-        path = paths.broker_config(int(name) if name else ALL_BROKERS)
+        layers = service.layers
+        path = paths.broker_config(int(name) if name else paths.ALL_BROKERS)
         node = await service.host.store.get(path)
         own = decode_config(path, node.data) if node is not None else {}
         if name:
@@ -103,16 +103,23 @@ async def _alter_all(
 ) -> None:
     if validate_only:
         return
-    settings = {name: service.core_settings(name, layers=layers) for name in service.topics}
-    async with _in_order(service, settings):
-        await _write(service, path, dict(layers.cluster))
+    settings = {name: service.core_settings(name, layers=layers) for name in service.topic_configs}
+    service.next_layers = layers
+    try:
+        async with _in_order(service, settings):
+            await _write(service, path, dict(layers.cluster))
+            service.cluster_configs = dict(layers.cluster)
+    finally:
+        service.next_layers = None
 
 
-async def _write(service: ControllerService, path: str, configs: dict[str, str]) -> None:
+async def _write(
+    service: ControllerService, path: str, configs: dict[str, str], *checks: Check
+) -> None:
     known = await service.host.store.get(path)
     data = encode_config(configs)
     operation: Operation = Create(path, data) if known is None else Set(path, data)
-    await service.writer.write(operation, Set(paths.CONFIG_CHANGES, CHANGED))
+    await service.writer.write(*checks, operation, Set(paths.CONFIG_CHANGES, CHANGED))
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final, Protocol
 
 from holdfast.broker.controller.auto_leader_rebalance import Rebalancer
@@ -77,6 +78,11 @@ class ControllerService:
         self.topics: dict[str, TopicNode] = {}
         self.topic_names: dict[bytes, str] = {}
         self.topic_configs: dict[str, dict[str, str]] = {}
+        """Also of topics that are being created."""
+        self.cluster_configs: dict[str, str] = {}
+        """The settings for all brokers, as the store has them: our broker's own view is later."""
+        self.next_layers: Layers | None = None
+        """While a change of the settings for all brokers is in progress."""
         self.broker_nodes = LiveBrokers().nodes
         self.channels: dict[BrokerId, Channel] = {}
         self.is_over = False
@@ -116,6 +122,7 @@ class ControllerService:
         self.topics = loaded.topics
         self.topic_names = {topic.topic_id: name for name, topic in loaded.topics.items()}
         self.topic_configs = loaded.configs
+        self.cluster_configs = loaded.cluster
         self.states.versions = loaded.versions
         self.states.unclean = loaded.unclean
         self.broker_nodes = live.nodes
@@ -333,12 +340,17 @@ class ControllerService:
         pending = self.core.is_pending
         return await self.conditions.until(lambda: not any(map(pending, names)), timeout_s)
 
+    @property
+    def layers(self) -> Layers:
+        """The settings of our broker, with those for all brokers as the store has them."""
+        return replace(self.host.configs.layers, cluster=self.cluster_configs)
+
     def core_settings(
         self, topic: str, own: dict[str, str] | None = None, layers: Layers | None = None
     ) -> Settings:
         """The core's settings for a topic."""
         configs = self.host.configs
-        layers = configs.layers if layers is None else layers
+        layers = self.layers if layers is None else layers
         own = self.topic_configs.get(topic, {}) if own is None else own
-        broker = configs.settings if layers is configs.layers else BrokerSettings.of(layers)
+        broker = configs.settings if layers == configs.layers else BrokerSettings.of(layers)
         return TopicConfigs(own, layers).replica_settings(broker)

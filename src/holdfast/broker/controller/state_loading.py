@@ -20,7 +20,7 @@ from holdfast.broker.metadata.store_nodes import (
     decode_topic,
     decode_unclean,
 )
-from holdfast.coordination import Store, paths
+from holdfast.coordination import Node, Store, paths
 from holdfast.model import BrokerEpoch, BrokerId, PartitionState, TopicPartition
 
 
@@ -30,6 +30,8 @@ class Loaded:
 
     topics: dict[str, TopicNode] = field(default_factory=dict)
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    cluster: dict[str, str] = field(default_factory=dict)
+    """The settings for all brokers."""
     states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
     versions: dict[TopicPartition, int] = field(default_factory=dict)
     unclean: dict[TopicPartition, tuple[UncleanElection, ...]] = field(default_factory=dict)
@@ -61,12 +63,23 @@ async def load_brokers(store: Store, log: LogLines) -> LiveBrokers:
     return live
 
 
+def _cluster_configs(node: Node | None, log: LogLines) -> dict[str, str]:
+    path = paths.broker_config(paths.ALL_BROKERS)
+    try:
+        return decode_config(path, node.data) if node is not None else {}
+    except DamagedNodeError as error:
+        log.error("settings ignored", error=str(error))
+        return {}
+
+
 async def load(store: Store, log: LogLines) -> Loaded:
     """All topics and partitions. A damaged node is skipped and logged, never guessed."""
     loaded = Loaded()
     names = await store.children(paths.TOPICS)
     nodes = await store.get_many([paths.topic(name) for name in names])
-    configs = await store.get_many([paths.topic_config(name) for name in names])
+    common = paths.broker_config(paths.ALL_BROKERS)
+    *configs, cluster = await store.get_many([*map(paths.topic_config, names), common])
+    loaded.cluster = _cluster_configs(cluster, log)
     for name, node, config in zip(names, nodes, configs, strict=True):
         if node is None:
             continue

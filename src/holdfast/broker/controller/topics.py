@@ -103,7 +103,7 @@ class Topics:
     async def create(self, planned: PlannedTopic) -> None:
         """Write a topic to the store and queue the requests to its brokers."""
         service = self._service
-        with self._reserving(planned.name):
+        with self._reserving(planned.name), self._with_configs(planned):
             writes = self._decide(planned.name, planned.assignment, planned.configs)
             node = TopicNode(planned.topic_id, planned.assignment, {}, {})
             configs = encode_config(planned.configs)
@@ -117,8 +117,22 @@ class Topics:
             await self._write(writes, operations)
         service.topics[planned.name] = node
         service.topic_names[planned.topic_id] = planned.name
-        service.topic_configs[planned.name] = planned.configs
         service.states.created(writes)
+
+    @contextmanager
+    def _with_configs(self, planned: PlannedTopic) -> Iterator[None]:
+        """A change of the settings for all brokers concerns a topic that is being created, too."""
+        service = self._service
+        configs, change = service.topic_configs, service.core.settings_change
+        configs[planned.name] = planned.configs
+        if change is not None and service.next_layers is not None:
+            settings = service.core_settings(planned.name, layers=service.next_layers)
+            change.add(planned.name, settings)
+        try:
+            yield
+        except BaseException:
+            del configs[planned.name]
+            raise
 
     def _decide(
         self, name: str, assignment: Assignment, configs: dict[str, str]

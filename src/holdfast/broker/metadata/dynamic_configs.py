@@ -9,7 +9,7 @@ from dataclasses import replace
 from holdfast.broker.log_lines import LogLines
 from holdfast.broker.metadata.store_nodes import DamagedNodeError, decode_config
 from holdfast.broker.settings import BrokerSettings, Layers, TopicConfigs, TopicSettings
-from holdfast.coordination import Store, paths
+from holdfast.coordination import Node, Store, paths
 from holdfast.model import BrokerId
 
 
@@ -27,6 +27,8 @@ class Configs:
         self._topic_configs: dict[str, TopicSettings] = {}
         self._common: TopicSettings | None = None
         """For all topics without overrides."""
+        self._has_changed = False
+        """`layers` has changed since the last `reload`."""
 
     def of_topic(self, name: str) -> TopicSettings:
         """The effective settings of a topic."""
@@ -50,34 +52,45 @@ class Configs:
             return await self._reload(store)
 
     async def read_topics(self, store: Store, names: Sequence[str]) -> None:
-        """Read these topics' settings now: they are new, and the watch may be slower."""
-        wanted = [paths.topic_config(name) for name in names]
+        """Read these topics' settings now, and those of brokers: the watch may be slower."""
+        wanted = [*self._of_brokers(), *map(paths.topic_config, names)]
         async with self._reading:
             found = await store.get_many(wanted)
-            for name, path, node in zip(names, wanted, found, strict=True):
+            self._use_layers(found[:2])
+            for name, path, node in zip(names, wanted[2:], found[2:], strict=True):
                 self._topic_configs.pop(name, None)
                 self.topics.pop(name, None)
                 if node is not None:
                     self.topics[name] = self._decode(path, node.data)
 
-    async def _reload(self, store: Store) -> list[str] | None:
-        names = await store.children(paths.TOPIC_CONFIGS)
-        mine, common = paths.broker_config(self._broker), paths.broker_config("<default>")
-        wanted = [mine, common, *map(paths.topic_config, names)]
-        found = await store.get_many(wanted)
-        texts = [
-            self._decode(path, node.data) if node is not None else {}
-            for path, node in zip(wanted, found, strict=True)
-        ]
-        layers = replace(self.layers, broker=texts[0], cluster=texts[1])
-        before, self.topics = self.topics, dict(zip(names, texts[2:], strict=True))
-        self._topic_configs.clear()
+    def _of_brokers(self) -> list[str]:
+        return [paths.broker_config(self._broker), paths.broker_config(paths.ALL_BROKERS)]
+
+    def _use_layers(self, nodes: Sequence[Node | None]) -> None:
+        mine, common = map(self._decode_any, self._of_brokers(), nodes)
+        layers = replace(self.layers, broker=mine, cluster=common)
         if layers != self.layers:
             self.layers, self._common = layers, None
             self.settings = BrokerSettings.of(layers)
+            self._topic_configs.clear()
+            self._has_changed = True
+
+    async def _reload(self, store: Store) -> list[str] | None:
+        names = await store.children(paths.TOPIC_CONFIGS)
+        wanted = [*self._of_brokers(), *map(paths.topic_config, names)]
+        found = await store.get_many(wanted)
+        self._use_layers(found[:2])
+        own = map(self._decode_any, wanted[2:], found[2:])
+        before, self.topics = self.topics, dict(zip(names, own, strict=True))
+        self._topic_configs.clear()
+        if self._has_changed:
+            self._has_changed = False
             return None
         changed = dict.fromkeys((*before, *self.topics))
         return [name for name in changed if before.get(name) != self.topics.get(name)]
+
+    def _decode_any(self, path: str, node: Node | None) -> dict[str, str]:
+        return self._decode(path, node.data) if node is not None else {}
 
     def _decode(self, path: str, data: bytes) -> dict[str, str]:
         try:

@@ -24,7 +24,7 @@ class SettingsChange:
 
     __slots__ = ("is_sent", "topics", "uncleared", "waiter")
 
-    topics: Mapping[str, Settings]
+    topics: dict[str, Settings]
     uncleared: dict[TopicPartition, None]
     """Of these the store may still have eligible leaders by the higher minimum."""
     is_sent: bool
@@ -35,6 +35,10 @@ class SettingsChange:
         self.waiter = waiter
         self.uncleared = {}
         self.is_sent = False
+
+    def add(self, topic: str, settings: Settings) -> None:
+        """The change concerns a topic that is about to be created."""
+        self.topics[topic] = settings
 
     def begin(self, decided: Mapping[TopicPartition, Settings]) -> dict[TopicPartition, Settings]:
         """The settings to decide by meanwhile, for partitions whose minimum does not rise.

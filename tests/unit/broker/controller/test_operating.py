@@ -195,6 +195,78 @@ def test_settings_of_all_brokers_hold_for_topics_and_one_brokers_minimum_is_refu
     play(tmp_path / "store", scenario)
 
 
+def test_the_controller_decides_by_the_stored_settings_before_its_broker_has_read_them(
+    tmp_path: Path,
+) -> None:
+    """This host never reads the store's settings, as a broker that is late."""
+
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        lowered, other = setting("min.insync.replicas", "1"), setting("retention.ms", "1000")
+        await alter_broker_configs(harness.service, "", lambda _: lowered, validate_only=False)
+        await alter_topic_configs(harness.service, "events", lambda _: other, validate_only=False)
+        await harness.create("later", (A, B, C))
+
+        def minimums() -> dict[str, int]:
+            core = harness.service.core
+            return {one.topic: core.settings[one].min_insync_replicas for one in core.partitions}
+
+        assert minimums() == {"events": 1, "later": 1}
+        await harness.elector.stop()
+        successor = ControllerHarness(harness.store, B)
+        harness.elector = successor.elector
+        await successor.begin()
+        assert minimums() == {"events": 1, "later": 1}
+
+    play(tmp_path / "store", scenario)
+
+
+def test_a_topic_that_is_being_created_is_part_of_a_change_for_all_brokers(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        is_writing, may_write = asyncio.Event(), asyncio.Event()
+        core, lowered = harness.service.core, setting("min.insync.replicas", "1")
+
+        async def wait() -> None:
+            is_writing.set()
+            await may_write.wait()
+
+        harness.store.outcomes.append(wait)
+        earlier = asyncio.ensure_future(harness.create("earlier"))
+        await is_writing.wait()
+        change = asyncio.ensure_future(
+            alter_broker_configs(harness.service, "", lambda _: lowered, validate_only=False)
+        )
+        await eventually(lambda: core.settings_change is not None, "the change has begun")
+        later = asyncio.ensure_future(harness.create("later"))
+        created = TopicPartition("later", 0)
+        await eventually(lambda: created in core.partitions, "another topic is being created")
+        may_write.set()
+        await asyncio.gather(earlier, change, later)
+        found = {one.topic: core.settings[one].min_insync_replicas for one in core.partitions}
+        assert found == {"earlier": 1, "later": 1}
+
+    play(tmp_path / "store", scenario)
+
+
+def test_a_change_that_waited_leaves_nothing_of_a_topic_that_was_deleted(tmp_path: Path) -> None:
+    async def scenario(harness: ControllerHarness) -> None:
+        await harness.create()
+        service = harness.service
+        async with service.config_changes:
+            asked = setting("retention.ms", "1000")
+            waits = asyncio.ensure_future(
+                alter_topic_configs(service, "events", lambda _: asked, validate_only=False)
+            )
+            await asyncio.sleep(0)
+            await service.admin.delete("events")
+        with pytest.raises(RefusedError, match="does not exist"):
+            await waits
+        assert await harness.store.get(paths.topic_config("events")) is None
+        await harness.create()
+
+    play(tmp_path / "store", scenario)
+
+
 def test_a_reported_failure_removes_a_replica_and_is_read_once(tmp_path: Path) -> None:
     async def scenario(harness: ControllerHarness) -> None:
         await harness.create()

@@ -217,14 +217,21 @@ class _Walk:
     def _extent(
         self, damage: Damage, header: RecordBatchHeader, reader: SegmentReader
     ) -> tuple[int, int]:
-        """The offsets of a damaged batch, as far as its header and its neighbours are plausible."""
-        first, base, following = self.expected, header.base_offset, reader.base_at(damage.end)
-        limit = self.segment.span.limit if following is None else following
+        """The offsets of a damaged batch, as far as its header and its neighbours are plausible.
+
+        Its header may have the wrong count, so it reaches to the next batch or segment.
+        """
+        first, base, span = self.expected, header.base_offset, self.segment.span
+        following = reader.base_at(damage.end)
+        if following is None:
+            following = span.upper
+        limit = span.limit if following is None else following
         if damage.fault not in OFFSETS and first <= base < limit:
             first = base
         if following is not None and following > first:
             return first, following
-        return first, min(first + max(header.last_offset_delta, 0) + 1, self.segment.span.limit)
+        end = max(first + max(header.last_offset_delta, 0) + 1, self.settled)
+        return first, min(end, span.limit)
 
     def _note(
         self, first: int, until: int, position: int | None, reason: str, *, is_damage: bool = True
