@@ -7,7 +7,6 @@ leaderships, leave the store, flush and close every log, and write the clean-shu
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from functools import partial
