@@ -139,7 +139,9 @@ def test_file_delete_delay_ms(given: Give, name: str) -> None:
     send_to_both(pair, 1, 100, age_ms=120_000)
     for server, topic in (pair[:2], pair[2:]):
         wait_start(server, topic, 1)
-    wait_until(lambda: not pair.server.files(pair.topic, "*.deleted"), "no file is left")
+    # The log renames its files after the new start offset is on disk.
+    wait_until(lambda: bool(pair.other_server.files(pair.other, "*.log.deleted")), "they are kept")
+    wait_until(lambda: len(pair.server.files(pair.topic, "*.log*")) == 1, "no file is left")
     assert pair.other_server.files(pair.other, "*.log.deleted")
 
 
