@@ -125,6 +125,11 @@ def test_each_fault_alone(fault: str) -> None:
     assert played.acknowledged > 20
 
 
+def test_a_stopping_broker_reports_no_failed_disk() -> None:
+    """Seed 1439: a parked fetch wakes up after the broker has closed the log."""
+    assert simulate(1439, {"duration_ms": 6929}).failures == ()
+
+
 def test_a_trace_is_one_that_the_lab_can_show() -> None:
     played = simulate(3, {"duration_ms": 3_000})
     events = list(parse_trace(event.to_json() for event in played.events))

@@ -66,7 +66,7 @@ def _answer(
         if not error:
             error = _look(partition, asked.timestamp, request, answer)
     except LogOfflineError as failure:
-        partition.failed(failure)
+        partition.read_failed(failure)
         error = ErrorCode.KAFKA_STORAGE_ERROR
     answer.error_code = error
     return answer

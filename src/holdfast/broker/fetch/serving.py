@@ -146,7 +146,7 @@ class FetchServing:
                 records = partition.read(start, min(reader.max_bytes, budget), end)
             aborted = self._aborted(partition, start, end)
         except LogOfflineError as error:
-            partition.failed(error)
+            partition.read_failed(error)
             return self._refused(reader, ErrorCode.KAFKA_STORAGE_ERROR), 0, True
         except OffsetOutOfRangeError:
             return self._refused(reader, ErrorCode.OFFSET_OUT_OF_RANGE), 0, True

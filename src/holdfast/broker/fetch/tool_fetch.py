@@ -62,7 +62,7 @@ def _data(asked: FetchPartition, partition: Partition | None, budget: int) -> Fe
         elif start < end and budget > 0:
             data.records = partition.read(start, min(asked.partition_max_bytes, budget), end)
     except LogOfflineError as failure:
-        partition.failed(failure)
+        partition.read_failed(failure)
         data.error_code = ErrorCode.KAFKA_STORAGE_ERROR
     except OffsetOutOfRangeError:
         data.error_code = ErrorCode.OFFSET_OUT_OF_RANGE

@@ -51,7 +51,7 @@ from holdfast.protocol.records import (
     stamp,
     stamped,
 )
-from holdfast.storage import Log, LogOfflineError, read
+from holdfast.storage import Log, LogClosedError, LogOfflineError, read
 
 if TYPE_CHECKING:
     from holdfast.broker.settings import TopicSettings
@@ -267,6 +267,11 @@ class Partition:
         self.run(self.replica.log_failed(str(error)))
         self._finish_unacknowledged(ErrorCode.KAFKA_STORAGE_ERROR)
         self.host.role_changes.notify(self)
+
+    def read_failed(self, error: LogOfflineError) -> None:
+        """The same for a read, unless the broker stops and has closed the log itself."""
+        if not isinstance(error, LogClosedError):
+            self.failed(error)
 
     def _disagrees(self, error: Exception) -> None:
         """A bug: the log and the core have different end offsets. The replica goes offline,
